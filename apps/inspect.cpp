@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/command.h"
-#include "models/inspect.h"
+#include "models/loading/inspect.h"
 
 namespace mulciber::apps {
 

@@ -7,11 +7,11 @@
 
 #include "apps/cli/language_model.h"
 #include "apps/cli/progress.h"
-#include "models/adapters.h"
-#include "models/language_model.h"
-#include "models/open_model.h"
-#include "models/perplexity.h"
-#include "models/vocabulary_check.h"
+#include "models/adapters/adapters.h"
+#include "models/core/vocabulary_check.h"
+#include "models/families/open_model.h"
+#include "models/generation/language_model.h"
+#include "models/generation/perplexity.h"
 
 namespace mulciber::apps {
 namespace {

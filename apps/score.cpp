@@ -12,7 +12,7 @@
 #include "apps/cli/standard_error.h"
 #include "apps/cli/text_lines.h"
 #include "checkpoints/json.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {

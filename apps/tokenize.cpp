@@ -10,7 +10,7 @@
 
 #include "apps/cli/command.h"
 #include "checkpoints/json.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {

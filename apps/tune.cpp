@@ -8,7 +8,7 @@
 #include "apps/cli/language_model.h"
 #include "apps/cli/progress.h"
 #include "conformance/tune.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/translator.h"
 #include "runtime/op.h"
 

@@ -8,8 +8,8 @@
 #include "apps/cli/command.h"
 #include "apps/cli/fast_activations.h"
 #include "apps/cli/standard_error.h"
-#include "models/open_model.h"
-#include "models/verify.h"
+#include "models/families/open_model.h"
+#include "models/loading/verify.h"
 
 namespace mulciber::apps {
 namespace {

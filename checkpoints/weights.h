@@ -92,7 +92,7 @@ std::vector<WeightSegment> weight_segments(const WeightSpec& spec, const Checkpo
 uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
                       const std::string& family, MatrixStorage storage);
 
-/// Where weights go: device memory, say (models/device_weights.h).
+/// Where weights go: device memory, say (models/core/device_weights.h).
 class WeightSink {
  public:
   virtual ~WeightSink() = default;

@@ -36,7 +36,7 @@ class ImageCopy {
 
 /// Record a copy that makes what kernels wrote before, and a slice made visible to transfers, ready
 /// for what the host says it is for. from: floats. to: an image of VK_FORMAT_R32_SFLOAT, others by
-/// models/image_copies.h. lent_family: the queue family of the command buffer. `what`: for
+/// models/vision/image_copies.h. lent_family: the queue family of the command buffer. `what`: for
 /// messages. Throw SettingError where it does not fit.
 void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
                  const PaddedRows& from, const HostImage& to, const char* what);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "models/decoder_architecture.h"
-#include "models/decoder_model.h"
+#include "models/generation/decoder_architecture.h"
+#include "models/generation/decoder_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/gguf_bytes.h"

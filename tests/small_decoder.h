@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 #include "tests/device.h"
 #include "tests/support.h"
 

@@ -6,8 +6,8 @@
 
 #include "apps/cli/language_model.h"
 #include "apps/cli/peaks.h"
-#include "models/decoding/sequence_batch.h"
-#include "models/language_model.h"
+#include "models/generation/language_model.h"
+#include "models/generation/sequence_batch.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {

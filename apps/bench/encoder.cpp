@@ -9,8 +9,8 @@
 #include "apps/cli/language_model.h"
 #include "apps/cli/peaks.h"
 #include "base/clock.h"
-#include "models/decoding/batching.h"
-#include "models/encoding_model.h"
+#include "models/core/batching.h"
+#include "models/core/encoding_model.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {

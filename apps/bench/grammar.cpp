@@ -8,9 +8,9 @@
 
 #include "apps/cli/language_model.h"
 #include "base/clock.h"
-#include "models/decoding/answer_grammar.h"
-#include "models/decoding/sequence_batch.h"
-#include "models/language_model.h"
+#include "models/generation/answer_grammar.h"
+#include "models/generation/language_model.h"
+#include "models/generation/sequence_batch.h"
 #include "text/tokenizer.h"
 
 namespace mulciber::apps {

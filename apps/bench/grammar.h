@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/bench/model.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 
 namespace mulciber::apps {
 

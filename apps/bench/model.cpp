@@ -11,7 +11,7 @@
 #include "apps/bench/grammar.h"
 #include "apps/cli/language_model.h"
 #include "apps/cli/peaks.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/translator.h"
 #include "runtime/profiler.h"
 

@@ -10,7 +10,7 @@
 
 #include "apps/cli/grammar_options.h"
 #include "apps/cli/options.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber::apps {

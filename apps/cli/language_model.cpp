@@ -11,7 +11,7 @@
 #include "apps/cli/progress.h"
 #include "apps/cli/standard_error.h"
 #include "conformance/tune.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 
 namespace mulciber::apps {
 

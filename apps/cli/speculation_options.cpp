@@ -1,7 +1,7 @@
 #include "apps/cli/speculation_options.h"
 
 #include "apps/cli/standard_error.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 
 namespace mulciber::apps {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "conformance/model_cases.h"
-#include "models/encoder_decoder_architecture.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
+#include "models/translation/encoder_decoder_architecture.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/cli/text_lines.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/image_encoder.h"
 
 namespace mulciber::apps {

@@ -12,8 +12,8 @@
 
 #include "checkpoints/weights.h"
 #include "layers/norm.h"
-#include "models/config.h"
-#include "models/networks/rope_config.h"
+#include "models/core/config.h"
+#include "models/core/rope_config.h"
 
 namespace mulciber {
 
@@ -268,7 +268,7 @@ void require_absent(const ConfigReader& config, const char* key);
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t layer, const ConfigReader&));
 
-/// One rotary position embedding for all layers (models/networks/rope_config.h). share: of a head
+/// One rotary position embedding for all layers (models/core/rope_config.h). share: of a head
 /// that rotates, where the configuration does not say.
 void read_one_rope(const ConfigReader& config, DecoderConfig& decoder, double share = 1);
 

@@ -11,8 +11,8 @@
 
 #include "layers/attention_family.h"
 #include "layers/transformer.h"
-#include "models/config.h"
-#include "models/networks/rope_config.h"
+#include "models/core/config.h"
+#include "models/core/rope_config.h"
 
 namespace mulciber {
 

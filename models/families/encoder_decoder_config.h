@@ -10,7 +10,7 @@
 #include "layers/attention_family.h"
 #include "layers/embedding.h"
 #include "layers/transformer.h"
-#include "models/config.h"
+#include "models/core/config.h"
 
 namespace mulciber {
 

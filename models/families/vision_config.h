@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/config.h"
+#include "models/core/config.h"
 #include "ops/matmul.h"
 
 namespace mulciber {

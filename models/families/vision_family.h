@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoints/checkpoint.h"
-#include "models/capability.h"
+#include "models/core/capability.h"
 #include "models/families/vision_config.h"
 
 namespace mulciber {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/config.h"
+#include "models/core/config.h"
 
 namespace mulciber {
 

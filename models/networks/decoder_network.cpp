@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "models/networks/adapter_stack.h"
+#include "models/adapters/adapter_stack.h"
 #include "mulciber/error.h"
 
 namespace mulciber {

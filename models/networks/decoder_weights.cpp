@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "models/core/linear_weights.h"
 #include "models/networks/decoder_network.h"
 #include "models/networks/latent_weights.h"
-#include "models/networks/linear_weights.h"
 #include "models/networks/state_space_weights.h"
 #include "mulciber/error.h"
 #include "shaders/attention.h"

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "models/core/linear_weights.h"
 #include "models/families/decoder_config.h"
-#include "models/networks/linear_weights.h"
 
 namespace mulciber {
 

@@ -1,6 +1,6 @@
 #include "models/networks/picture_connector.h"
 
-#include "models/networks/linear_weights.h"
+#include "models/core/linear_weights.h"
 #include "models/networks/vision_network.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layers/linear.h"
-#include "models/device_weights.h"
+#include "models/core/device_weights.h"
 #include "models/families/vision_language_family.h"
 
 namespace mulciber {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "models/networks/linear_weights.h"
-#include "models/picture_reader_model.h"
+#include "models/core/linear_weights.h"
+#include "models/vision/picture_reader_model.h"
 
 namespace mulciber {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "layers/convolution.h"
-#include "models/networks/linear_weights.h"
+#include "models/core/linear_weights.h"
 #include "ops/elementwise.h"
 
 namespace mulciber {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layers/transformer.h"
-#include "models/device_weights.h"
+#include "models/core/device_weights.h"
 #include "models/families/whisper_config.h"
 #include "models/networks/text_decoder.h"
 

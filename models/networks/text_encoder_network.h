@@ -9,7 +9,7 @@
 
 #include "layers/embedding.h"
 #include "layers/transformer.h"
-#include "models/device_weights.h"
+#include "models/core/device_weights.h"
 #include "models/families/encoder_config.h"
 
 namespace mulciber {

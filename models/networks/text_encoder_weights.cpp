@@ -1,7 +1,7 @@
 // The weight table of encoder-only networks.
 #include <fmt/format.h>
 
-#include "models/networks/linear_weights.h"
+#include "models/core/linear_weights.h"
 #include "models/networks/text_encoder_network.h"
 
 namespace mulciber {

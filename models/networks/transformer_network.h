@@ -7,7 +7,7 @@
 
 #include "layers/embedding.h"
 #include "layers/transformer.h"
-#include "models/device_weights.h"
+#include "models/core/device_weights.h"
 #include "models/families/encoder_decoder_config.h"
 #include "models/networks/encoder_decoder_network.h"
 

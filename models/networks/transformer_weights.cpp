@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "models/networks/linear_weights.h"
+#include "models/core/linear_weights.h"
 #include "models/networks/transformer_network.h"
 
 namespace mulciber {

@@ -1,7 +1,7 @@
 // The weight table of vision networks and the towers of texts beside them.
 #include <fmt/format.h>
 
-#include "models/networks/linear_weights.h"
+#include "models/core/linear_weights.h"
 #include "models/networks/vision_network.h"
 
 namespace mulciber {

@@ -1,5 +1,5 @@
 // LoRA adapters: a GGUF file; or adapter_config.json, a byte of 0 and adapter_model.safetensors.
-#include "models/low_rank_adapter.h"
+#include "models/adapters/low_rank_adapter.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace mulciber;

@@ -10,7 +10,7 @@
 
 #include "checkpoints/safetensors.h"
 #include "checkpoints/tensor_values.h"
-#include "models/networks/rope_config.h"
+#include "models/core/rope_config.h"
 #include "mulciber/error.h"
 #include "ops/rope.h"
 #include "tests/catch.h"

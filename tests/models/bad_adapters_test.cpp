@@ -2,11 +2,11 @@
 // tensor.
 #include <cmath>
 
-#include "models/adapters.h"
-#include "models/decoder_architecture.h"
-#include "models/device_weights.h"
-#include "models/low_rank_adapter.h"
-#include "models/networks/adapter_stack.h"
+#include "models/adapters/adapter_stack.h"
+#include "models/adapters/adapters.h"
+#include "models/adapters/low_rank_adapter.h"
+#include "models/core/device_weights.h"
+#include "models/generation/decoder_architecture.h"
 #include "tests/catch.h"
 #include "tests/gguf_bytes.h"
 #include "tests/lora_files.h"

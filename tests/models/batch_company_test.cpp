@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "models/decoding/sequence_slots.h"
+#include "models/generation/sequence_slots.h"
 #include "tests/batch_texts.h"
 #include "tests/conformance_rows.h"
 #include "tests/support.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/decoding/sequence_slots.h"
+#include "models/generation/sequence_slots.h"
 #include "mulciber/error.h"
 #include "tests/batch_texts.h"
 #include "tests/model_error.h"

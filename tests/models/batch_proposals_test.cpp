@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "models/decoding/sequence_slots.h"
+#include "models/generation/sequence_slots.h"
 #include "mulciber/error.h"
 #include "tests/batch_texts.h"
 #include "tests/support.h"

@@ -1,10 +1,10 @@
 // Items of a batch that are done leave it: what is found of the others stays the same, bit for bit.
-#include "models/decoding/batch_search.h"
+#include "models/translation/batch_search.h"
 
 #include <random>
 
-#include "models/encoder_decoder_architecture.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
+#include "models/translation/encoder_decoder_architecture.h"
 #include "mulciber/open_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -1,6 +1,6 @@
 // Texts that outgrow the context: what is left out, and that the rest is seen as a text of its own.
-#include "models/decoding/context_shift.h"
-#include "models/decoder_model.h"
+#include "models/generation/context_shift.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

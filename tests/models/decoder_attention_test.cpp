@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/decoder_model.h"
-#include "models/device_weights.h"
+#include "models/core/device_weights.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "models/decoder_model.h"
 #include "models/families/families.h"
-#include "models/registry.h"
+#include "models/families/registry.h"
+#include "models/generation/decoder_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

@@ -1,10 +1,10 @@
 // Decoder-only models: reference values, scores of tokens, the work of a decode step, memory.
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 
 #include <cmath>
 
-#include "models/perplexity.h"
-#include "models/verify.h"
+#include "models/generation/perplexity.h"
+#include "models/loading/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

@@ -1,11 +1,11 @@
 // Settings of a search, its state, and which texts go together; no model needed.
-#include "models/decoding/decoding.h"
+#include "models/generation/decoding.h"
 
 #include <numeric>
 
 #include "checkpoints/tensor_values.h"
-#include "models/decoding/batching.h"
-#include "models/device_weights.h"
+#include "models/core/batching.h"
+#include "models/core/device_weights.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
 

@@ -1,5 +1,5 @@
 // Vectors of texts that are given as the ids of their tokens.
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder_decoder_architecture.h"
-#include "models/open_model.h"
-#include "models/verify.h"
+#include "models/families/open_model.h"
+#include "models/loading/verify.h"
+#include "models/translation/encoder_decoder_architecture.h"
 #include "mulciber/translator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

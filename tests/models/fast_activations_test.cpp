@@ -4,7 +4,7 @@
 #include <span>
 
 #include "checkpoints/safetensors.h"
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -2,7 +2,7 @@
 // of: ids of texts and pairs, vectors, labels, and what is refused.
 #include <cmath>
 
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"
 #include "tests/device.h"

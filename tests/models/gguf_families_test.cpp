@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

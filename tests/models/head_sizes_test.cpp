@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/lora_families.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoints/tensor_values.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "runtime/device.h"
 #include "runtime/transfer.h"
 #include "tests/catch.h"

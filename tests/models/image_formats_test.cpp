@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/half.h"
-#include "models/image_copies.h"
+#include "models/vision/image_copies.h"
 #include "runtime/device.h"
 #include "runtime/transfer.h"
 #include "tests/catch.h"

@@ -1,5 +1,5 @@
 // Descriptions of checkpoints, and refusals of bad ones.
-#include "models/inspect.h"
+#include "models/loading/inspect.h"
 
 #include <nlohmann/json.hpp>
 

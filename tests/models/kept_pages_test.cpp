@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "models/decoding/slot_pages.h"
+#include "models/generation/slot_pages.h"
 #include "tests/catch.h"
 
 using namespace mulciber;

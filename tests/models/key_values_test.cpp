@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "models/decoding/sequence_slots.h"
+#include "models/generation/sequence_slots.h"
 #include "mulciber/text_generator.h"
 #include "ops/head_matmul.h"
 #include "ops/latent_attention.h"

@@ -5,8 +5,8 @@
 
 #include "checkpoints/mapped_file.h"
 #include "checkpoints/weights.h"
-#include "models/inspect.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
+#include "models/loading/inspect.h"
 #include "mulciber/text_generator.h"
 #include "mulciber/translator.h"
 #include "tests/catch.h"

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <optional>
 
-#include "models/adapters.h"
-#include "models/decoder_architecture.h"
-#include "models/decoder_model.h"
-#include "models/low_rank_adapter.h"
+#include "models/adapters/adapters.h"
+#include "models/adapters/low_rank_adapter.h"
+#include "models/generation/decoder_architecture.h"
+#include "models/generation/decoder_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/lora_experts.h"

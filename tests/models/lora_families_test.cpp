@@ -6,10 +6,10 @@
 #include <random>
 #include <set>
 
-#include "models/adapters.h"
-#include "models/decoder_architecture.h"
-#include "models/decoder_model.h"
+#include "models/adapters/adapters.h"
 #include "models/families/gguf_metadata.h"
+#include "models/generation/decoder_architecture.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/translator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "models/adapters.h"
-#include "models/networks/adapter_stack.h"
+#include "models/adapters/adapter_stack.h"
+#include "models/adapters/adapters.h"
 #include "tests/catch.h"
 #include "tests/lora_families.h"
 #include "tests/model_error.h"

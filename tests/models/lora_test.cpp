@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
-#include "models/adapters.h"
-#include "models/decoder_architecture.h"
-#include "models/decoder_model.h"
-#include "models/networks/adapter_stack.h"
+#include "models/adapters/adapter_stack.h"
+#include "models/adapters/adapters.h"
+#include "models/generation/decoder_architecture.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -1,12 +1,12 @@
 // The small Marian model, and every Marian reference model that is at hand: values, refusals,
 // scores.
-#include "models/encoder_decoder_architecture.h"
+#include "models/translation/encoder_decoder_architecture.h"
 
 #include <cmath>
 #include <cstring>
 
-#include "models/open_model.h"
-#include "models/verify.h"
+#include "models/families/open_model.h"
+#include "models/loading/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

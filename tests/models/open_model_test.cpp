@@ -1,14 +1,14 @@
 // A model's files are opened once, whatever is asked of them, and what a model can do is asked for.
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/mapped_file.h"
-#include "models/inspect.h"
-#include "models/language_model.h"
-#include "models/translation_model.h"
+#include "models/generation/language_model.h"
+#include "models/loading/inspect.h"
+#include "models/translation/translation_model.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

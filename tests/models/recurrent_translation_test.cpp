@@ -1,10 +1,10 @@
 // Bahdanau's and Luong's models: reference values, searches, maps, and what they refuse.
-#include "models/families/recurrent_translation.h"
+#include "models/translation/recurrent_translation.h"
 
 #include <nlohmann/json.hpp>
 
-#include "models/open_model.h"
-#include "models/verify.h"
+#include "models/families/open_model.h"
+#include "models/loading/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

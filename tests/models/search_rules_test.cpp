@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder_decoder_architecture.h"
+#include "models/translation/encoder_decoder_architecture.h"
 #include "mulciber/translator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -1,13 +1,13 @@
 // Sources that come and go between the steps of a search: each finds what it finds alone in it, bit
 // for bit.
-#include "models/decoding/search_slots.h"
+#include "models/translation/search_slots.h"
 
 #include <algorithm>
 #include <map>
 #include <random>
 
-#include "models/encoder_decoder_architecture.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
+#include "models/translation/encoder_decoder_architecture.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/small_marian.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/encoder_runner.h"
-#include "models/passage_words.h"
-#include "models/sentence_config.h"
+#include "models/encoding/encoder_runner.h"
+#include "models/encoding/passage_words.h"
+#include "models/encoding/sentence_config.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -1,7 +1,7 @@
 // Sequences of a language model: in company and alone, saved, drawn, in chunks, and step by step.
 #include <algorithm>
 
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

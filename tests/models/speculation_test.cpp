@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "models/decoding/proposal_check.h"
-#include "models/token_scorer.h"
+#include "models/generation/proposal_check.h"
+#include "models/generation/token_scorer.h"
 #include "mulciber/error.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"

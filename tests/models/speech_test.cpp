@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "apps/cli/subtitles.h"
-#include "models/decoding/speech_rules.h"
-#include "models/decoding/speech_search.h"
-#include "models/decoding/word_times.h"
+#include "models/speech/speech_rules.h"
+#include "models/speech/speech_search.h"
+#include "models/speech/word_times.h"
 #include "tests/catch.h"
 
 namespace {

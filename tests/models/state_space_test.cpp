@@ -2,8 +2,8 @@
 // with, and what has no meaning for them.
 #include <algorithm>
 
-#include "models/decoder_model.h"
-#include "models/decoding/context_shift.h"
+#include "models/generation/context_shift.h"
+#include "models/generation/decoder_model.h"
 #include "mulciber/batch_generator.h"
 #include "mulciber/embedding.h"
 #include "mulciber/text_generator.h"

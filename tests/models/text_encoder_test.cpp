@@ -2,10 +2,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/open_model.h"
-#include "models/sentence_config.h"
-#include "models/text_encoder_model.h"
-#include "models/verify.h"
+#include "models/encoding/sentence_config.h"
+#include "models/encoding/text_encoder_model.h"
+#include "models/families/open_model.h"
+#include "models/loading/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

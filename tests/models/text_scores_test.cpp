@@ -8,8 +8,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "models/decoder_vectors.h"
-#include "models/token_scorer.h"
+#include "models/generation/decoder_vectors.h"
+#include "models/generation/token_scorer.h"
 #include "mulciber/batch_generator.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"

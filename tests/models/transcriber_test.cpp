@@ -6,8 +6,8 @@
 #include <limits>
 #include <numbers>
 
-#include "models/open_model.h"
-#include "models/speech_model.h"
+#include "models/families/open_model.h"
+#include "models/speech/speech_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

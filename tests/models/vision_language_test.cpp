@@ -9,8 +9,8 @@
 
 #include "checkpoints/checkpoint.h"
 #include "checkpoints/tensor_values.h"
-#include "models/open_model.h"
-#include "models/verify.h"
+#include "models/families/open_model.h"
+#include "models/loading/verify.h"
 #include "mulciber/batch_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "models/families/open_model.h"
 #include "models/families/vision_family.h"
-#include "models/open_model.h"
-#include "models/verify.h"
-#include "models/vision_model.h"
+#include "models/loading/verify.h"
+#include "models/vision/vision_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

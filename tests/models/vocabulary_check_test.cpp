@@ -1,5 +1,5 @@
 // Tokenizers beside embeddings of other sizes.
-#include "models/vocabulary_check.h"
+#include "models/core/vocabulary_check.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

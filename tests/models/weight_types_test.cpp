@@ -6,7 +6,7 @@
 #include "checkpoints/safetensors.h"
 #include "checkpoints/scaled_matrix.h"
 #include "checkpoints/tensor_values.h"
-#include "models/decoder_model.h"
+#include "models/generation/decoder_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"

@@ -1,6 +1,6 @@
 // Forms in which a checkpoint may hold a weight: transposed, less one, in several tensors whose
 // rows take turns.
-#include "models/device_weights.h"
+#include "models/core/device_weights.h"
 
 #include <cstring>
 #include <fstream>

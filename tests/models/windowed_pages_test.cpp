@@ -4,7 +4,7 @@
 #include <bit>
 #include <random>
 
-#include "models/token_probabilities.h"
+#include "models/core/token_probabilities.h"
 #include "mulciber/embedding.h"
 #include "runtime/device.h"
 #include "tests/batch_texts.h"

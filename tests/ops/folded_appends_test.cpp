@@ -8,7 +8,7 @@
 
 #include "conformance/case_program.h"
 #include "conformance/ops/rope_reference.h"
-#include "models/decoding/sequence_batch.h"
+#include "models/generation/sequence_batch.h"
 #include "ops/append_attention.h"
 #include "ops/append_cache.h"
 #include "runtime/op.h"

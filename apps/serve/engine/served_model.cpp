@@ -14,7 +14,7 @@
 #include "apps/serve/http/api_error.h"
 #include "checkpoints/file_name.h"
 #include "checkpoints/json.h"
-#include "models/sentence_config.h"
+#include "models/encoding/sentence_config.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps::serve {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/cli/language_model.h"
-#include "models/open_model.h"
+#include "models/families/open_model.h"
 #include "mulciber/batch_generator.h"
 #include "mulciber/batch_translator.h"
 #include "mulciber/model_loader.h"

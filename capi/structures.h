@@ -1,0 +1,209 @@
+// From the structures of the C interface to those of C++.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "capi/handles.h"
+#include "mulciber/embedding.h"
+#include "mulciber/mulciber_c.h"
+#include "mulciber/text_encoder.h"
+
+namespace mulciber::c {
+
+/// What must not be null.
+template <typename T>
+T& given_to(T* pointer, const char* name) {
+  if (!pointer) refuse_null(name);
+  return *pointer;
+}
+
+/// A structure of the caller's version: what that did not have yet is 0.
+template <typename T>
+T of_any_version(const T* from, const char* name) {
+  static_assert(offsetof(T, size) == 0);
+  T whole = {};
+  copy_any_version(&whole, from, sizeof(T), name);
+  return whole;
+}
+
+/// Into a structure of the caller's version. fill: sets what is not its size.
+template <typename T, typename Fill>
+void give(T* to, const char* name, const Fill& fill) {
+  T whole = of_any_version(to, name);
+  const uint32_t size = whole.size;
+  fill(whole);
+  std::memcpy(to, &whole, std::min<size_t>(size, sizeof(T)));
+}
+
+/// Into the caller's memory, of *size bytes; `to` null: says how many there are.
+inline void give_bytes(std::span<const std::byte> bytes, size_t* size, void* to) {
+  size_t& room = given_to(size, "size");
+  if (to && room < bytes.size())
+    throw SettingError("size", fmt::format("is {} of {}", room, bytes.size()), "give more room");
+  if (to) std::memcpy(to, bytes.data(), bytes.size());
+  room = bytes.size();
+}
+
+inline HostPhysicalDevice host_physical(const MulciberPhysicalDevice* from) {
+  const auto physical = of_any_version(from, "MulciberPhysicalDevice");
+  return {physical.instance, physical.physical_device, physical.get_instance_proc_addr,
+          physical.api_version};
+}
+
+inline HostQueue host_queue(const MulciberDeviceInfo& info) {
+  HostQueue queue = {.queue = info.queue, .family = info.queue_family};
+  if (info.lock_queue) queue.lock = [call = info.lock_queue, user = info.user] { call(user); };
+  if (info.unlock_queue)
+    queue.unlock = [call = info.unlock_queue, user = info.user] { call(user); };
+  if (info.submit)
+    queue.submit = [call = info.submit, user = info.user](VkQueue to, const VkSubmitInfo& work,
+                                                          VkFence fence) {
+      return call(user, to, &work, fence);
+    };
+  return queue;
+}
+
+inline HostAllocator host_allocator(const MulciberDeviceInfo& info) {
+  HostAllocator allocator;
+  if (info.allocate)
+    allocator.allocate = [call = info.allocate, user = info.user](const MemoryRequest& request,
+                                                                  HostMemory* memory) {
+      const MulciberMemoryRequest asked = {.buffer = request.buffer,
+                                           .requirements = request.requirements,
+                                           .usage = static_cast<MulciberMemoryUsage>(request.usage),
+                                           .required = request.required,
+                                           .preferred = request.preferred,
+                                           .device_address = request.device_address,
+                                           .priority = request.priority};
+      MulciberMemory found = {};
+      const VkResult result = call(user, &asked, &found);
+      *memory = {found.memory, found.offset, found.mapped, found.handle};
+      return result;
+    };
+  if (info.free)
+    allocator.free = [call = info.free, user = info.user](const HostMemory& memory) {
+      const MulciberMemory freed = {memory.memory, memory.offset, memory.mapped, memory.handle};
+      call(user, &freed);
+    };
+  return allocator;
+}
+
+inline LoadOptions load_options(const MulciberLoadInfo& info) {
+  LoadOptions options = {.half_weights = info.half_weights != 0,
+                         .half_activations = info.half_activations != 0,
+                         .memory_limit = info.memory_limit};
+  if (info.progress)
+    options.on_progress = [call = info.progress, user = info.user](uint64_t done, uint64_t total) {
+      call(user, done, total);
+    };
+  return options;
+}
+
+inline MulciberLoadInfo load_info(const MulciberLoadInfo* info) {
+  return info ? of_any_version(info, "MulciberLoadInfo") : MulciberLoadInfo{};
+}
+
+inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
+  GenerateOptions options;
+  if (!from) return options;
+  const auto info = of_any_version(from, "MulciberGenerateInfo");
+  options.max_new_tokens = info.max_new_tokens;
+  options.ignore_end = info.ignore_end != 0;
+  if (info.grammar) options.grammar = info.grammar->grammar;
+  if (info.sample)
+    options.sampling = Sampling{.temperature = info.temperature,
+                                .top_k = info.top_k,
+                                .top_p = info.top_p > 0 ? info.top_p : 1,
+                                .min_p = info.min_p,
+                                .seed = info.seed};
+  if (info.on_text)
+    options.on_text = [call = info.on_text, user = info.user](std::string_view piece) {
+      call(user, piece.data(), piece.size());
+    };
+  return options;
+}
+
+/// The text is kept too, for mulciber_text().
+inline MulciberTask* answer_task(MulciberGenerator& generator,
+                                 const std::vector<PromptPart>& prompt,
+                                 const MulciberGenerateInfo* info,
+                                 const GenerationOutputs& outputs) {
+  auto kept = std::make_unique<MulciberTask>();
+  GenerateOptions options = generate_options(info);
+  options.adapters = generator.adapters;
+  options.on_text = [to = kept.get(), show = options.on_text](std::string_view piece) {
+    to->text += piece;
+    if (show) show(piece);
+  };
+  auto made = std::make_unique<GenerationTask>(generator.generator, prompt, options, outputs);
+  kept->generation = made.get();
+  kept->task = std::move(made);
+  return kept.release();
+}
+
+inline EmbedOptions embed_options(const MulciberEmbedInfo* from) {
+  EmbedOptions options;
+  if (!from) return options;
+  const auto info = of_any_version(from, "MulciberEmbedInfo");
+  options.batch.truncate = info.refuse_long == 0;
+  if (info.prompt) options.prompt = info.prompt;
+  return options;
+}
+
+inline AttentionMap attention_map(const MulciberAttentionMap* from) {
+  const auto map = of_any_version(from, "MulciberAttentionMap");
+  return {static_cast<AttentionKind>(map.kind), map.layer, map.head};
+}
+
+inline HostImage host_image(const MulciberHostImage* from) {
+  const auto image = of_any_version(from, "MulciberHostImage");
+  HostImage result = {.image = image.image,
+                      .format = image.format,
+                      .extent = image.extent,
+                      .mip_level = image.mip_level,
+                      .array_layer = image.array_layer,
+                      .offset = image.offset,
+                      .layout = image.layout};
+  if (image.final_layout != VK_IMAGE_LAYOUT_UNDEFINED) result.final_layout = image.final_layout;
+  if (image.stages != 0) result.stages = image.stages, result.accesses = image.accesses;
+  if (image.changes_family) result.queue_family = image.queue_family;
+  return result;
+}
+
+inline HostBuffer host_buffer(const MulciberHostBuffer* from) {
+  const auto buffer = of_any_version(from, "MulciberHostBuffer");
+  HostBuffer result = {.buffer = buffer.buffer, .offset = buffer.offset, .size = buffer.bytes};
+  if (buffer.stages != 0) result.stages = buffer.stages, result.accesses = buffer.accesses;
+  if (buffer.changes_family) result.queue_family = buffer.queue_family;
+  return result;
+}
+
+inline TranslateOptions translate_options(const MulciberTranslateInfo* from) {
+  TranslateOptions options;
+  if (!from) return options;
+  const auto info = of_any_version(from, "MulciberTranslateInfo");
+  if (info.beams > 0) options.beams = info.beams;
+  if (info.max_new_tokens > 0) options.max_new_tokens = info.max_new_tokens;
+  return options;
+}
+
+inline MulciberSlice c_slice(const FrameSlice& slice) {
+  return {slice.number, slice.dispatches, slice.estimated_us};
+}
+
+inline FrameSemaphores frame_semaphores(const MulciberSemaphores* from) {
+  FrameSemaphores result;
+  if (!from) return result;
+  const auto s = of_any_version(from, "MulciberSemaphores");
+  for (uint32_t i = 0; i < s.wait_count; ++i)
+    result.waits.push_back(
+        {s.waits[i], s.wait_stages[i], s.wait_values ? s.wait_values[i] : uint64_t{0}});
+  for (uint32_t i = 0; i < s.signal_count; ++i)
+    result.signals.push_back({s.signals[i], s.signal_values ? s.signal_values[i] : uint64_t{0}});
+  return result;
+}
+
+}  // namespace mulciber::c

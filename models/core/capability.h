@@ -1,0 +1,57 @@
+// What models can do beside a forward pass. A new one is a row of capability_rows(), an interface
+// beside models/generation/language_model.h, and an accessor of Model.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace mulciber {
+
+enum class Capability {
+  kContinueText,  // models/generation/language_model.h
+  kTranslate,     // models/translation/translation_model.h
+  kRewriteText,   // the same: a text is answered by another one, whatever that is for
+  kEncodeText,    // models/core/encoding_model.h, as the next two
+  kClassify,
+  kAnswer,
+  kEncodePictures,  // models/vision/seeing_model.h, as the next two
+  kClassifyPictures,
+  kMatch,
+  kHear,          // models/speech/speech_model.h
+  kReadPictures,  // models/vision/picture_reader_model.h
+  kSeePictures,   // models/generation/picture_embedder.h, of one that continues text
+};
+
+struct CapabilityRow {
+  Capability capability;
+  const char* name;     // for programs: "translate"
+  const char* does;     // for people: "translates"
+  const char* command;  // of `mulciber`, which it serves; nullptr: none yet
+};
+/// Every capability, in the order of the enumeration.
+std::span<const CapabilityRow> capability_rows();
+const CapabilityRow& row_of(Capability capability);
+
+/// What a model family offers.
+class CapabilitySet {
+ public:
+  constexpr CapabilitySet(std::initializer_list<Capability> capabilities) {
+    for (const Capability capability : capabilities) bits_ |= bit(capability);
+  }
+  constexpr bool has(Capability capability) const { return (bits_ & bit(capability)) != 0; }
+
+ private:
+  static constexpr uint32_t bit(Capability capability) {
+    return uint32_t{1} << static_cast<uint32_t>(capability);
+  }
+  uint32_t bits_ = 0;
+};
+
+/// Throws ModelError about `where` unless `offered` has `wanted`: what a model of that family does
+/// instead, and the commands for that.
+void require_capability(const CapabilitySet& offered, Capability wanted, const std::string& where,
+                        const std::string& family);
+
+}  // namespace mulciber

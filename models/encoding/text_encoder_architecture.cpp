@@ -1,0 +1,47 @@
+#include "models/encoding/text_encoder_model.h"
+#include "models/families/registry.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+class TextEncoderArchitecture : public Architecture {
+ public:
+  TextEncoderArchitecture(const Checkpoint& checkpoint, const EncoderFamily& family)
+      : Architecture(checkpoint), config_(read_encoder_config(checkpoint, family)) {}
+
+  const GenerationConfig& generation() const override { return config_.generation; }
+  const EncoderConfig* encoder() const override { return &config_; }
+  Extents extents() const override { return extents_of(config_); }
+  MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
+    MemoryPrediction plan = Architecture::predict(device, options);
+    for (const ComputedAngles& angles : computed_angles(config_))
+      plan.weight_bytes += added_weight_bytes(angles.shape);
+    return plan;
+  }
+
+ private:
+  WeightTable weight_table() const override {
+    return text_encoder_weight_table(config_, checkpoint());
+  }
+  std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
+    return std::make_unique<TextEncoderModel>(device, checkpoint(), config_, options);
+  }
+
+  EncoderConfig config_;
+};
+
+}  // namespace
+
+Extents extents_of(const EncoderConfig& config) {
+  return {.context = config.context,
+          .encoder_layers = static_cast<uint32_t>(config.layers.size()),
+          .encoder_heads = config.heads};
+}
+
+std::unique_ptr<const Architecture> read_text_encoder(const Checkpoint& checkpoint) {
+  return std::make_unique<const TextEncoderArchitecture>(checkpoint,
+                                                         *family_of(checkpoint).encoder);
+}
+
+}  // namespace mulciber

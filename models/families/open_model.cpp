@@ -1,0 +1,72 @@
+#include "models/families/open_model.h"
+
+namespace mulciber {
+
+CapabilitySet OpenModel::capabilities() const {
+  if (const VisionConfig* vision = architecture().vision()) {
+    if (vision->texts) return {Capability::kEncodePictures, Capability::kMatch};
+    if (vision->head == PictureHead::kNone) return {Capability::kEncodePictures};
+    return {Capability::kEncodePictures, Capability::kClassifyPictures};
+  }
+  const EncoderConfig* encoder = architecture().encoder();
+  if (encoder == nullptr) return family().capabilities;
+  switch (encoder->task) {
+    case EncoderTask::kClassify: return {Capability::kEncodeText, Capability::kClassify};
+    case EncoderTask::kAnswer: return {Capability::kEncodeText, Capability::kAnswer};
+    case EncoderTask::kNone: break;
+  }
+  return {Capability::kEncodeText};
+}
+
+void OpenModel::require(Capability capability) const {
+  if (family().capabilities.has(capability)) return;
+  require_capability(capabilities(), capability, checkpoint_.path().string(),
+                     model_type(checkpoint_));
+}
+
+const Architecture& OpenModel::architecture() const {
+  return *architecture_.get([&] { return family().read(checkpoint_); });
+}
+
+const TokenizerPair& OpenModel::tokenizers() const {
+  return tokenizers_.get([&] { return load_tokenizer_pair(checkpoint_); });
+}
+
+const std::shared_ptr<const ChatTemplate>& OpenModel::chat_template() const {
+  return chat_template_.get([&]() -> std::shared_ptr<const ChatTemplate> {
+    std::optional<ChatTemplate> found = ChatTemplate::load(checkpoint_);
+    if (!found) return nullptr;
+    if (picture_prompts()) found->show_pictures_as(picture_prompts()->placeholder());
+    return std::make_shared<const ChatTemplate>(*std::move(found));
+  });
+}
+
+std::shared_ptr<const ChatTemplate> OpenModel::choose_template(
+    const std::string& name_or_file) const {
+  ChatTemplate chosen = ChatTemplate::choose(name_or_file, checkpoint_);
+  if (picture_prompts()) chosen.show_pictures_as(picture_prompts()->placeholder());
+  return std::make_shared<const ChatTemplate>(std::move(chosen));
+}
+
+const std::shared_ptr<const PicturePrompts>& OpenModel::picture_prompts() const {
+  return picture_prompts_.get([&]() -> std::shared_ptr<const PicturePrompts> {
+    const ModelFamily* known = find_family();
+    if (!known || !known->vision_language) return nullptr;
+    return std::make_shared<const PicturePrompts>(checkpoint_, *architecture().sees(), tokenizer());
+  });
+}
+
+std::shared_ptr<const OpenModel> open_model(const std::string& path) {
+  return std::make_shared<const OpenModel>(path);
+}
+
+std::shared_ptr<const OpenModel> open_model(std::vector<LentFile> files, const std::string& name) {
+  return std::make_shared<const OpenModel>(std::move(files), name);
+}
+
+std::unique_ptr<Model> load_model(Device& device, const OpenModel& model,
+                                  const ModelOptions& options) {
+  return model.architecture().load(device, options);
+}
+
+}  // namespace mulciber

@@ -1,0 +1,122 @@
+#include "models/generation/batch_draft.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/core/vocabulary_check.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+
+BatchDraft::BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> files,
+                       GeneratorOptions options, SlotShape shape, const Tokenizer& tokenizer) {
+  shared_.device = std::move(device);
+  options.load.adapters.clear();
+  options.masked_heads.clear();
+  options.on_plan = {};
+  options.load.on_progress = {};
+  options.context = std::min(shape.context, files->architecture().extents().context);
+  const ModelOptions loading = shared_.load(std::move(files), options, {}, shape.tokens);
+  check_same_tokens(tokenizer, *shared_.tokenizer);
+  const DecoderNetwork& network = shared_.language->network();
+  if (network.decoder.keeps_states())
+    throw ModelError("draft model",
+                     "has layers that keep a state, which cannot be taken back when a proposal is "
+                     "refused",
+                     "take a draft model with attention");
+  shape.context = loading.context;
+  // A pass has one of these lengths.
+  uint32_t chunk = 1;
+  for (const uint32_t length : kPassLengths)
+    if (length <= shape.context && length <= shape.chunk) chunk = length;
+  shape.chunk = chunk;
+  const Capabilities& capabilities = shared_.device->capabilities();
+  shape = SequenceSlots::bindable(capabilities, network, shape);
+  slots_ = std::make_unique<SequenceSlots>(*shared_.device, network, shape, loading.memory_limit);
+  begun_.resize(shape.slots);
+  predicted_bytes_ = weight_bytes() + SequenceSlots::predict_bytes(capabilities, network, shape);
+}
+
+uint32_t BatchDraft::missing(const Text& text) const {
+  const std::span<const uint32_t> held = slots_->tokens(text.slot);
+  const std::span<const uint32_t> wanted = std::span(text.ids).first(text.ids.size() - 1);
+  const auto common = std::ranges::mismatch(wanted, held).in1 - wanted.begin();
+  return static_cast<uint32_t>(wanted.size() - static_cast<size_t>(common));
+}
+
+std::vector<std::vector<uint32_t>> BatchDraft::propose(std::span<const Text> texts) {
+  std::vector<std::vector<uint32_t>> found(texts.size());
+  std::vector<size_t> drafting;  // numbers of texts
+  std::vector<bool> behind(texts.size());
+  bool fed = false;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const Text& text = texts[i];
+    if (text.ids.size() + text.most > slots_->shape().context) continue;
+    if (!begun_[text.slot]) {
+      if (fed) continue;
+      LogitBiases biases = text.biases;
+      std::erase_if(biases, [&](const auto& bias) {
+        return bias.first >= shared_.language->network().vocabulary;
+      });
+      slots_->begin(text.slot, {.prompt = text.ids,
+                                .exact = false,
+                                .sampling = text.sampling,
+                                .stream = text.stream,
+                                .biases = biases});
+      begun_[text.slot] = true;
+    }
+    uint32_t left = missing(text);
+    // After a step of which all was taken one token is missing, which another step feeds.
+    if (left > 1 && !fed) {
+      const uint32_t part = std::min(left, slots_->shape().chunk);
+      slots_->rewrite(text.slot, text.ids);
+      if (!slots_->reserve(text.slot, part)) continue;
+      slots_->feed(text.slot, part, false);
+      left -= part;
+      fed = true;
+    }
+    if (left > 1) continue;
+    slots_->rewrite(text.slot, text.ids);
+    if (!slots_->reserve(text.slot, left + text.most)) continue;
+    behind[i] = left == 1;
+    drafting.push_back(i);
+  }
+  while (!drafting.empty()) {
+    std::vector<uint32_t> slots;
+    for (const size_t i : drafting) slots.push_back(texts[i].slot);
+    const std::vector<SequenceSlots::Choice> choices = slots_->step(slots);
+    std::vector<size_t> next;
+    for (size_t k = 0; k < drafting.size(); ++k) {
+      const size_t i = drafting[k];
+      if (behind[i]) {
+        behind[i] = false;
+        slots_->rewrite(texts[i].slot, texts[i].ids);
+      } else {
+        // A vocabulary may be filled up with rows that no token has.
+        if (!choices[k] || *choices[k] >= static_cast<uint32_t>(shared_.tokenizer->vocab_size()))
+          continue;
+        found[i].push_back(*choices[k]);
+        if (found[i].size() >= texts[i].most) continue;
+      }
+      next.push_back(i);
+    }
+    drafting = std::move(next);
+  }
+  return found;
+}
+
+void BatchDraft::exchange(uint32_t a, uint32_t b) {
+  if (!begun_[a] && !begun_[b]) return;
+  slots_->exchange(a, b);
+  const bool of_first = begun_[a];
+  begun_[a] = begun_[b];
+  begun_[b] = of_first;
+}
+
+void BatchDraft::end(uint32_t slot) {
+  if (!begun_[slot]) return;
+  slots_->end(slot, true);
+  begun_[slot] = false;
+}
+
+}  // namespace mulciber

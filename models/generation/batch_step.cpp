@@ -1,0 +1,173 @@
+// A step of all texts that grow: which take part, what is proposed behind them, and what comes of
+// that.
+#include <algorithm>
+#include <utility>
+
+#include "models/generation/batch_generator_impl.h"
+#include "models/generation/proposal_check.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+
+void BatchGenerator::Impl::close_ranks() {
+  const auto count = static_cast<uint32_t>(std::ranges::count_if(places, &Place::grows));
+  const uint32_t wanted = slots->step_places(count);
+  uint32_t free = 0;
+  for (uint32_t slot = wanted; slot < places.size(); ++slot) {
+    if (!places[slot].grows) continue;
+    while (places[free].grows) ++free;
+    slots->exchange(slot, free);
+    if (draft) draft->exchange(slot, free);
+    std::swap(places[slot], places[free]);
+  }
+}
+
+bool BatchGenerator::Impl::decode() {
+  // The oldest first: those that came last give way.
+  std::vector<uint32_t> growing;
+  for (uint32_t slot = 0; slot < places.size(); ++slot)
+    if (places[slot].grows) growing.push_back(slot);
+  std::ranges::sort(growing, {}, [&](uint32_t slot) { return places[slot].text->number; });
+  for (const uint32_t slot : growing)
+    if (places[slot].grows) make_room(slot, 1);
+  close_ranks();
+  growing.clear();
+  for (uint32_t slot = 0; slot < places.size(); ++slot)
+    if (places[slot].grows) growing.push_back(slot);
+  if (growing.empty()) return false;
+  const std::vector<SequenceSlots::Proposals> proposals = propose(growing);
+  const std::vector<SequenceSlots::Choice> choices = slots->step(growing, proposals);
+  ++statistics.steps;
+  statistics.row_steps += growing.size();
+  for (size_t i = 0; i < growing.size(); ++i) take(growing[i], choices[i]);
+  for (const SequenceSlots::Proposals& some : proposals) follow(some);
+  return true;
+}
+
+uint32_t BatchGenerator::Impl::most_proposals(uint32_t slot) const {
+  const BatchText& text = *places[slot].text;
+  const BatchRequest& request = text.request;
+  const std::vector<uint32_t>& said = text.answer.so_far().ids;
+  // What a text says again is known to be taken, but need not be what it would choose now.
+  if (text.said_again < said.size()) return 0;
+  uint32_t most = request.proposals > 0 ? request.proposals : kMostProposals;
+  // One more is chosen behind them.
+  most = std::min(most, context - slots->length(slot) - 1);
+  if (request.max_new_tokens > 0)
+    most = std::min(most, request.max_new_tokens - static_cast<uint32_t>(said.size()) - 1);
+  return most;
+}
+
+std::vector<std::vector<uint32_t>> BatchGenerator::Impl::proposed(std::span<const uint32_t> growing,
+                                                                  size_t rows) {
+  std::vector<std::vector<uint32_t>> found(growing.size());
+  const auto ids_of = [&](uint32_t slot) {
+    const BatchText& text = *places[slot].text;
+    std::vector<uint32_t> ids = text.prompt;
+    ids.insert(ids.end(), text.answer.so_far().ids.begin(), text.answer.so_far().ids.end());
+    return ids;
+  };
+  if (draft) {
+    std::vector<BatchDraft::Text> texts;
+    std::vector<size_t> numbers;
+    const auto share = static_cast<uint32_t>((rows + growing.size() - 1) / growing.size());
+    for (size_t i = 0; i < growing.size(); ++i) {
+      const BatchText& text = *places[growing[i]].text;
+      uint32_t most = std::min(most_proposals(growing[i]), share);
+      if (text.request.proposals == 0) most = std::min(most, text.drafted);
+      // It sees no pictures.
+      if (!text.request.draft || !text.tiles.empty() || most == 0) continue;
+      texts.push_back({.slot = growing[i],
+                       .ids = ids_of(growing[i]),
+                       .most = most,
+                       .sampling = text.sampling,
+                       .stream = text.request.stream,
+                       .biases = text.biases});
+      numbers.push_back(i);
+    }
+    std::vector<std::vector<uint32_t>> drafted = draft->propose(texts);
+    for (size_t i = 0; i < numbers.size(); ++i) found[numbers[i]] = std::move(drafted[i]);
+  }
+  for (size_t i = 0; i < growing.size(); ++i) {
+    BatchText& text = *places[growing[i]].text;
+    text.by_draft = !found[i].empty();
+    if (text.by_draft || text.request.lookup == 0) continue;
+    if (const uint32_t most = most_proposals(growing[i]); most > 0)
+      found[i] = look_up(ids_of(growing[i]), text.request.lookup, most);
+  }
+  return found;
+}
+
+std::vector<SequenceSlots::Proposals> BatchGenerator::Impl::propose(
+    std::span<const uint32_t> growing) {
+  std::vector<uint32_t> rows;
+  for (uint32_t slot = 0; slot < places.size() && rows.size() < proposal_rows; ++slot)
+    if (!places[slot].text) rows.push_back(slot);
+  std::vector<SequenceSlots::Proposals> proposals;
+  if (rows.empty() || !slots->can_propose()) return proposals;
+  const std::vector<std::vector<uint32_t>> found = proposed(growing, rows.size());
+  for (const uint32_t slot : growing)
+    proposals.push_back({.slot = slot, .ids = {}, .rows = {}, .masks = {}});
+  // A row to each in turn, while there are some: first proposals are taken the most often.
+  for (size_t turn = 0, given = 0; given < rows.size(); ++turn) {
+    const size_t before = given;
+    for (size_t i = 0; i < found.size() && given < rows.size(); ++i) {
+      if (turn >= found[i].size()) continue;
+      proposals[i].ids.push_back(found[i][turn]);
+      proposals[i].rows.push_back(rows[given++]);
+    }
+    if (given == before) break;
+  }
+  // Where pages are scarce, nobody gives way to proposals.
+  std::erase_if(proposals, [&](SequenceSlots::Proposals& some) {
+    if (!some.ids.empty()) set_masks(some);
+    return some.ids.empty() ||
+           !slots->reserve(some.slot, 1 + static_cast<uint32_t>(some.ids.size()));
+  });
+  for (const SequenceSlots::Proposals& some : proposals) {
+    statistics.proposed_tokens += some.ids.size();
+    places[some.slot].text->proposed += some.ids.size();
+  }
+  return proposals;
+}
+
+void BatchGenerator::Impl::set_masks(SequenceSlots::Proposals& proposals) const {
+  const std::optional<AnswerGrammar>& own = places[proposals.slot].text->grammar;
+  if (!own) return;
+  AnswerGrammar grammar = *own;
+  try {
+    for (const uint32_t id : proposals.ids) {
+      if (!grammar.allows(id)) break;
+      grammar.take(id);
+      const std::optional<std::span<const uint32_t>> mask = grammar.next();
+      if (!mask) break;  // the answer is complete then
+      proposals.masks.emplace_back(mask->begin(), mask->end());
+    }
+  } catch (const ModelError&) {
+    // Of what is only proposed nothing is told: the text comes to it, or does not.
+  }
+  proposals.ids.resize(proposals.masks.size());
+  proposals.rows.resize(proposals.masks.size());
+}
+
+void BatchGenerator::Impl::follow(const SequenceSlots::Proposals& proposals) {
+  const uint32_t slot = proposals.slot;
+  size_t taken = 0;
+  while (places[slot].grows) {
+    BatchText& text = *places[slot].text;
+    const std::optional<SequenceSlots::Choice> choice = slots->follow(slot);
+    if (!choice) {
+      if (!text.by_draft) return;
+      // Source: transformers' heuristic for assisted generation.
+      text.drafted = taken == proposals.ids.size() ? std::min(text.drafted + 2, kMostProposals)
+                                                   : std::max(text.drafted, 2u) - 1;
+      return;
+    }
+    ++taken;
+    ++statistics.accepted_tokens;
+    ++text.accepted;
+    take(slot, *choice);
+  }
+}
+
+}  // namespace mulciber

@@ -1,0 +1,145 @@
+#include "models/generation/decoder_architecture.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "models/adapters/adapter_stack.h"
+#include "models/core/device_weights.h"
+#include "models/families/registry.h"
+#include "models/generation/decoder_model.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+class DecoderArchitecture : public Architecture {
+ public:
+  explicit DecoderArchitecture(const Checkpoint& checkpoint)
+      : Architecture(checkpoint), config_(read_decoder_config(checkpoint)) {}
+
+  const GenerationConfig& generation() const override { return config_.generation; }
+  std::span<const char* const> end_pieces() const override { return config_.end_pieces; }
+  Extents extents() const override { return extents_of(config_); }
+  MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
+    return predict_decoder_memory(device, checkpoint(), config_, options);
+  }
+
+ private:
+  WeightTable weight_table() const override { return decoder_weight_table(config_); }
+  std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
+    return std::make_unique<DecoderModel>(device, checkpoint(), config_, options);
+  }
+
+  DecoderConfig config_;
+};
+
+}  // namespace
+
+DataType storage_type(KeyValueStorage storage) {
+  switch (storage) {
+    case KeyValueStorage::kF32: return DataType::kF32;
+    case KeyValueStorage::kQ8_0: return DataType::kQ8_0;
+    case KeyValueStorage::kF16: break;
+  }
+  return DataType::kF16;
+}
+
+DataType cache_type(const ModelOptions& options) {
+  const DataType cache = options.cache.value_or(options.activations);
+  if (options.activations == DataType::kF16 && cache != DataType::kF16)
+    throw ModelError("keys and values",
+                     fmt::format("in {} do not go with activations in 16 bits", name_of(cache)),
+                     "keep both in f16, or leave activations in 32 bits");
+  return cache;
+}
+
+std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoint,
+                                                     const DecoderConfig& config,
+                                                     const ModelOptions& options) {
+  if (options.merge_adapters || options.adapters.empty()) return nullptr;
+  const std::vector<AdapterTable> others = other_adapter_tables(config);
+  return std::make_shared<const AdapterStack>(
+      decoder_weight_table(config), options.adapters, checkpoint,
+      AdapterStack::Options{.half = options.matrices == MatrixStorage::kF16,
+                            .takes = takes_adapters,
+                            .others = others,
+                            .other_forms = true});
+}
+
+NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,
+                           std::shared_ptr<const AdapterStack> adapters) {
+  if (options.fast_activations && options.activations != DataType::kF32)
+    throw ModelError("activations",
+                     "in blocks of 8-bit integers are made of activations in 32 bits",
+                     "ask for fast activations or for halves, not for both");
+  // Software drivers have no instruction either, and show what is lost.
+  const bool dots =
+      device.has(kFastIntegerDot) || device.has(kFastMixedDot) || device.has(kIntegerDot | kCpu);
+  return {.activations = options.activations,
+          .cache = cache_type(options),
+          .integer_products = options.fast_activations && dots,
+          .folded_norms = options.folded_norms.value_or(norms_fold(device)),
+          .folded_appends = options.folded_appends.value_or(device.has(kGpu)),
+          .adapters = std::move(adapters)};
+}
+
+DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {
+  const ModelFamily& family = family_of(checkpoint);
+  if (!family.decoder)
+    throw ModelError(checkpoint.path().string(),
+                     fmt::format("is a {} model, not a decoder-only one", family.model_type), "");
+  return read_decoder_config(checkpoint, *family.decoder);
+}
+
+std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint) {
+  return std::make_unique<const DecoderArchitecture>(checkpoint);
+}
+
+Extents extents_of(const DecoderConfig& config) {
+  return {.vocabulary = config.vocabulary,
+          .context = config.context,
+          .decoder_layers = static_cast<uint32_t>(config.layers.size()),
+          .decoder_heads = config.attention.heads};
+}
+
+uint32_t context_of(const DecoderConfig& config, const ModelOptions& options) {
+  return options.context > 0 ? std::min(options.context, config.context) : config.context;
+}
+
+MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkpoint& checkpoint,
+                                        const DecoderConfig& config, const ModelOptions& options) {
+  const uint32_t context = context_of(config, options);
+  MemoryPrediction predicted;
+  std::map<std::string, std::vector<WeightSegment>> weights;
+  for (const WeightSpec& spec : table_to_read(decoder_weight_table(config), options)) {
+    weights[spec.name] =
+        weight_segments(spec, checkpoint, model_type(checkpoint), options.matrices);
+    for (const WeightSegment& segment : weights[spec.name])
+      predicted.weight_bytes += aligned_weight_bytes(segment.bytes());
+  }
+  for (const ComputedWeight& computed : computed_decoder_weights(config, context))
+    predicted.weight_bytes += added_weight_bytes(computed.shape);
+  const auto adapters = stacked_adapters(checkpoint, config, options);
+  if (adapters) predicted.weight_bytes += adapters->bytes();
+  if (options.sequences == 0) return predicted;
+  const DecoderNetwork network =
+      planned_decoder_network(config, weights, context, network_types(device, options, adapters));
+  predicted.context_bytes =
+      SequenceBatch::predict_bytes(device, network, {options.sequences, context});
+  uint64_t token_bytes = 0;
+  for (const CausalLayer& layer : network.decoder.layers)
+    if (!layer.state_space)
+      token_bytes += row_bytes(network.cache, layer.attention.cache_columns());
+  const uint64_t contexts = uint64_t{options.sequences} * context;
+  const uint64_t tokens = options.cache_tokens > 0 ? options.cache_tokens : contexts;
+  predicted.key_value_bytes = tokens * token_bytes;
+  predicted.context_bytes += predicted.key_value_bytes - contexts * token_bytes;
+  for (const CausalLayer& layer : network.decoder.layers)
+    if (layer.state_space)
+      predicted.key_value_bytes += layer.cache(options.sequences, context, network.cache).bytes();
+  return predicted;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,210 @@
+// Answers in slices.
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "models/core/frame_task.h"
+#include "models/generation/answer.h"
+#include "models/generation/answer_grammar.h"
+#include "models/generation/generator_options.h"
+#include "models/generation/sequence_task.h"
+#include "models/generation/text_generator_impl.h"
+
+namespace mulciber {
+
+namespace {
+
+static_assert(kNoToken == kNoTokenId);
+
+/// A prompt's ids, and the embeddings among them.
+struct EncodedPrompt {
+  std::vector<uint32_t> ids;
+  std::vector<PromptRows> embeddings;
+  std::vector<int32_t> last;  // ids behind the last embeddings
+};
+
+}  // namespace
+
+struct GenerationTask::Work {
+  std::shared_ptr<TextGenerator::Impl> generator;
+  GenerateOptions options;
+  std::optional<Answer> answer;
+  std::vector<uint32_t> stops;
+  std::vector<AnswerGrammar> grammars;  // of the request, where it has one
+  std::atomic<bool> stop{false};        // a stop text came, or the host cancelled
+  bool cancelled = false;
+  uint32_t tokens = 0;                    // of prompt and answer
+  std::unique_ptr<SequenceTask> started;  // until the task has it
+  SequenceTask* sequence = nullptr;
+  std::optional<Generation> result;
+
+  Work(std::shared_ptr<TextGenerator::Impl> owner, const std::vector<PromptPart>& prompt,
+       const GenerateOptions& wanted, const GenerationOutputs& outputs);
+  /// Throws ModelError where it leaves no room in the context.
+  static EncodedPrompt encode(const TextGenerator::Impl& impl,
+                              const std::vector<PromptPart>& prompt, const GenerateOptions& wanted);
+  void look() {
+    if (options.cancel && options.cancel->load()) stop = cancelled = true;
+  }
+};
+
+namespace {
+
+RowRing row_ring(const HostBuffer& to, uint32_t columns, const char* what) {
+  if (to.buffer == VK_NULL_HANDLE) return {};
+  RowRing ring;
+  const uint64_t row_bytes = uint64_t{columns} * sizeof(float);
+  ring.rows = static_cast<uint32_t>(std::min<uint64_t>(to.size / row_bytes, UINT32_MAX));
+  ring.first.buffer = to.buffer;
+  ring.first.offset = to.offset;
+  ring.first.size = row_bytes;
+  if (ring.rows == 0)
+    throw SettingError(what,
+                       fmt::format("take {} bytes, the buffer's range has {}", row_bytes, to.size),
+                       "give room for a row at least");
+  return ring;
+}
+
+}  // namespace
+
+EncodedPrompt GenerationTask::Work::encode(const TextGenerator::Impl& impl,
+                                           const std::vector<PromptPart>& prompt,
+                                           const GenerateOptions& wanted) {
+  impl.batch->require_free();
+  EncodedPrompt encoded;
+  GenerateOptions options = wanted;
+  const uint64_t row_bytes =
+      impl.language->network().embedding.table.shape.columns() * sizeof(float);
+  for (const PromptPart& part : prompt) {
+    // What stands in front of a text stands in front of embeddings too.
+    if (part.tokens == 0 || options.add_special) {
+      const std::vector<int32_t> ids = impl.tokens(part.tokens == 0 ? part.text : "", options);
+      encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
+      encoded.last.insert(encoded.last.end(), ids.begin(), ids.end());
+    }
+    options.add_special = false;
+    if (part.tokens == 0) continue;
+    const HostBuffer& rows = part.embeddings;
+    const uint64_t bytes = part.tokens * row_bytes;
+    if (rows.buffer == VK_NULL_HANDLE || rows.size < bytes || !part.text.empty())
+      throw SettingError("PromptPart::embeddings",
+                         part.text.empty() ? fmt::format("of {} tokens take {} bytes, the buffer's "
+                                                         "range has {}",
+                                                         part.tokens, bytes, rows.size)
+                                           : "stand in a part with a text",
+                         "give a buffer and a size that suffices, and texts as parts of their own");
+    PromptRows from = {static_cast<uint32_t>(encoded.ids.size()), part.tokens, {}};
+    from.from.buffer = rows.buffer;
+    from.from.offset = rows.offset;
+    from.from.size = bytes;
+    encoded.embeddings.push_back(from);
+    const uint64_t total = encoded.ids.size() + uint64_t{part.tokens};
+    if (total >= impl.context) impl.refuse_prompt(total);
+    encoded.ids.resize(total, kNoToken);
+    encoded.last.clear();
+  }
+  if (encoded.ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
+  if (encoded.ids.size() >= impl.context) impl.refuse_prompt(encoded.ids.size());
+  return encoded;
+}
+
+GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
+                           const std::vector<PromptPart>& prompt, const GenerateOptions& wanted,
+                           const GenerationOutputs& outputs)
+    : generator(std::move(owner)), options(wanted) {
+  TextGenerator::Impl& impl = *generator;
+  if (!options.pictures.empty())
+    throw SettingError("GenerateOptions::pictures", "are given to a task",
+                       "generate() such texts whole");
+  if (options.shift || options.attention)
+    throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
+                       "is asked for of a task", "generate() such texts whole");
+  const EncodedPrompt encoded = encode(impl, prompt, options);
+  answer.emplace(*impl.tokenizer, encoded.last, options.stop, options.on_text);
+  answer->set_prompt(encoded.ids);
+  tokens = static_cast<uint32_t>(encoded.ids.size());
+  SequenceRequest request = impl.request(options);
+  stops = request.stops;
+  impl.set_grammars(request, options, 1, grammars);
+  request.cancel = &stop;
+  request.on_prompt = [this](size_t done, size_t total) {
+    look();
+    if (options.on_prompt) options.on_prompt(done, total);
+  };
+  request.on_token = [this](uint32_t, uint32_t id) {
+    look();
+    if (stop) return;
+    ++tokens;
+    if (!answer->push(id, std::ranges::binary_search(stops, id))) stop = true;
+  };
+  const DecoderNetwork& network = impl.language->network();
+  const SequenceOutputs rings = {
+      row_ring(outputs.logits, network.vocabulary, "GenerationOutputs::logits"),
+      row_ring(outputs.states, static_cast<uint32_t>(network.embedding.table.shape.columns()),
+               "GenerationOutputs::states")};
+  request.states = rings.states.rows > 0;
+  const uint32_t reused = impl.reuse(request, encoded.ids);
+  request.embeddings = encoded.embeddings;
+  for (PromptRows& rows : request.embeddings) rows.first -= reused;
+  started = impl.batch->start(std::move(request), rings);
+  sequence = started.get();
+}
+
+GenerationTask::GenerationTask(TextGenerator& generator, const std::string& prompt,
+                               const GenerateOptions& options, const GenerationOutputs& outputs)
+    : GenerationTask(generator, std::vector<PromptPart>{{.text = prompt, .embeddings = {}}},
+                     options, outputs) {}
+
+GenerationTask::GenerationTask(TextGenerator& generator, const std::vector<PromptPart>& prompt,
+                               const GenerateOptions& options, const GenerationOutputs& outputs)
+    : GenerationTask(std::make_unique<Work>(generator.impl_, prompt, options, outputs)) {}
+
+GenerationTask::GenerationTask(std::unique_ptr<Work> work)
+    : FrameTask([&work] {
+        return std::make_unique<Impl>(work->generator->device, work->generator,
+                                      std::move(work->started));
+      }()),
+      work_(std::move(work)) {}
+
+GenerationTask::~GenerationTask() {
+  // What the batch holds must be what was computed, whether or not anybody asked for the result.
+  if (work_->result || !done()) return;
+  try {
+    result();
+  } catch (const Error&) {
+    // The batch is empty then.
+  }
+}
+
+void GenerationTask::cancel() {
+  FrameTask::cancel();
+  work_->cancelled = true;
+  work_->sequence->cancel();
+}
+
+size_t GenerationTask::tokens() const {
+  return work_->result ? work_->result->ids.size() : work_->answer->so_far().ids.size();
+}
+
+std::string GenerationTask::token_text(uint32_t id) const {
+  return mulciber::token_text(*work_->generator->tokenizer, static_cast<int32_t>(id));
+}
+
+Generation GenerationTask::so_far() const {
+  return work_->result ? *work_->result : work_->answer->so_far();
+}
+
+Generation GenerationTask::result() {
+  if (work_->result) return *work_->result;
+  if (!done())
+    throw SettingError("GenerationTask", "is not done", "ask for its result when done() says so");
+  const SequenceResult found = work_->sequence->finish();
+  TextGenerator::Impl& impl = *work_->generator;
+  impl.batch->truncate(0, work_->tokens);
+  work_->result = work_->answer->finish(
+      end_of(found.rows[0].end, work_->options.max_new_tokens == 0), work_->cancelled);
+  return *work_->result;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,69 @@
+#include "models/generation/generator_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/adapters/adapters.h"
+#include "models/generation/decoder_programs.h"
+#include "mulciber/error.h"
+#include "ops/sampling.h"
+
+namespace mulciber {
+namespace {
+
+constexpr uint32_t kDefaultContext = 4096;
+
+uint32_t context_of(const GeneratorOptions& options, uint32_t longest) {
+  if (options.context > longest)
+    throw ModelError("context",
+                     fmt::format("of {} tokens is asked for, the model was made for {}",
+                                 options.context, longest),
+                     "");
+  return options.context > 0 ? options.context : std::min(longest, kDefaultContext);
+}
+
+}  // namespace
+
+ModelOptions model_options(const LoadOptions& options) {
+  return {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
+          .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+          .fast_activations = options.fast_activations,
+          .memory_limit = options.memory_limit,
+          .adapters = open_adapters(options.adapters),
+          .merge_adapters = true,
+          .on_progress = options.on_progress};
+}
+
+ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
+  ModelOptions loading = model_options(options.load);
+  loading.merge_adapters = options.load.merge_adapters;
+  loading.cache = storage_type(options.key_values);
+  loading.context = context_of(options, longest);
+  loading.masked_heads = options.masked_heads;
+  loading.sequences = std::max(options.sequences, 1u);
+  loading.on_plan = options.on_plan;
+  return loading;
+}
+
+Sampling checked(const Sampling& sampling) {
+  sample_settings({.sampling = sampling});  // throws what is out of range
+  return sampling;
+}
+
+std::vector<uint32_t> end_ids(const Architecture& architecture, const Tokenizer& tokenizer) {
+  const std::vector<int32_t>& eos = architecture.generation().eos;
+  std::vector<uint32_t> ids(eos.begin(), eos.end());
+  if (ids.empty() && tokenizer.special().eos)
+    ids.push_back(static_cast<uint32_t>(*tokenizer.special().eos));
+  for (const char* piece : architecture.end_pieces()) {
+    const auto id = tokenizer.id(piece);
+    if (id && tokenizer.is_special(*id)) ids.push_back(static_cast<uint32_t>(*id));
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (ids.size() > kMostStops) ids.resize(kMostStops);
+  return ids;
+}
+
+}  // namespace mulciber

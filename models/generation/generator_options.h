@@ -1,0 +1,23 @@
+// From the options and settings of the public TextGenerator to those of the models below it.
+#pragma once
+
+#include <vector>
+
+#include "models/core/architecture.h"
+#include "mulciber/text_generator.h"
+#include "text/tokenizer.h"
+
+namespace mulciber {
+
+/// longest: the context that the model was made for. Throws ModelError where a longer one is asked
+/// for.
+ModelOptions model_options(const GeneratorOptions& options, uint32_t longest);
+
+/// Throws SettingError when a number is out of its range.
+Sampling checked(const Sampling& sampling);
+
+/// Ids that end an answer, sorted: the configuration's, or else the tokenizer's, and those of the
+/// family's end pieces.
+std::vector<uint32_t> end_ids(const Architecture& architecture, const Tokenizer& tokenizer);
+
+}  // namespace mulciber

@@ -1,0 +1,28 @@
+// A sequence's tokens, keys and values in a file, or in memory.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/checkpoint.h"
+#include "models/generation/sequence_batch.h"
+
+namespace mulciber {
+
+/// A number that two networks share only where keys and values of one serve the other: hashed from
+/// names, types, shapes and some bytes of every tensor of the checkpoint, and the forms in which
+/// matrices and caches are kept.
+uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork& network);
+
+std::vector<std::byte> sequence_bytes(const SavedSequence& sequence, uint64_t fingerprint);
+/// Throws ModelError when the bytes are of something else, of another fingerprint, or damaged.
+SavedSequence read_sequence(std::span<const std::byte> bytes, uint64_t fingerprint);
+
+/// The same in a file. Throws ModelError when it cannot be written.
+void save_sequence(const std::string& file, const SavedSequence& sequence, uint64_t fingerprint);
+/// Throws ModelError when the file is not there too.
+SavedSequence load_sequence(const std::string& file, uint64_t fingerprint);
+
+}  // namespace mulciber

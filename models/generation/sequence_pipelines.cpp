@@ -1,0 +1,62 @@
+// The pipelines of programs, before any of these is built.
+#include "models/generation/sequence_batch.h"
+#include "models/generation/sequence_slots.h"
+#include "runtime/recorder.h"
+
+namespace mulciber {
+
+std::vector<PipelineKey> SequenceBatch::pipelines() const {
+  const Capabilities& device = device_.capabilities();
+  BatchTensors tensors = tensors_;
+  if (!tensors.rows) {
+    tensors.rows = Tensor{.shape = {layout_.longest, network_.embedding.table.shape.columns()}};
+    tensors.rows->view.size = tensors.rows->bytes();
+  }
+  std::vector<PipelineKey> keys;
+  for (const uint32_t length : kPassLengths) {
+    if (length > layout_.longest) break;
+    // Of embeddings of a host's, and with states for it, what comes on top of passes over tokens.
+    for (const DecoderPass& pass :
+         {DecoderPass{length, PassOutput::kCache}, DecoderPass{length, PassOutput::kChoice},
+          DecoderPass{length, PassOutput::kChoice, true, true},
+          DecoderPass{.length = length, .mixed = network_.sees && shape_.rows == 1}}) {
+      ProgramBuilder builder(device, "plan");
+      build_decoder_pass(builder, network_, layout_, tensors, pass);
+      for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
+    }
+  }
+  return keys;
+}
+
+std::vector<PipelineKey> SequenceSlots::pipelines() const {
+  const Capabilities& device = device_.capabilities();
+  std::vector<PipelineKey> keys;
+  const auto add = [&](const Pass& pass) {
+    ProgramBuilder builder(device, "plan");
+    add_nodes(builder, network_, layout_, tensors_, shape_, pass);
+    for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
+  };
+  for (const bool raw : {false, true}) {
+    for (uint32_t places = 1; places <= shape_.slots; places = step_places(places) + 1) {
+      const Pass step = {0, step_places(places), false, {.length = 1, .raw_logits = raw}};
+      add(step);
+      if (!can_propose()) continue;
+      Pass proposing = step;
+      proposing.pass.shares_rows = true;
+      add(proposing);
+    }
+    for (const uint32_t length : kPassLengths) {
+      if (length > shape_.chunk) break;
+      for (const PassOutput output : {PassOutput::kCache, PassOutput::kChoice})
+        for (const bool mixed : {false, true})
+          if (!mixed || network_.sees)
+            add({0,
+                 1,
+                 true,
+                 {.length = length, .result = output, .raw_logits = raw, .mixed = mixed}});
+    }
+  }
+  return keys;
+}
+
+}  // namespace mulciber

@@ -1,0 +1,129 @@
+// Proposals in a step over sequences in places: a row without a sequence of its own feeds a token
+// that is proposed, through the pages of the sequence behind which it may stand. The row computes
+// what a step computes once that token is chosen, by the same kernels, and so to the same bits.
+// What was proposed in vain leaves keys and values behind that nothing reads before the tokens
+// that come in their places write their own.
+#include "models/generation/sequence_slots.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace mulciber {
+namespace {
+
+bool has_penalties(const shader::SampleSettings& settings) {
+  return settings.repetition_penalty != 1 || settings.presence_penalty != 0 ||
+         settings.frequency_penalty != 0;
+}
+
+}  // namespace
+
+void SequenceSlots::lend_rows(const Proposals& proposals) {
+  const SampleStateLayout& state = layout_.state;
+  const uint32_t slot = proposals.slot, held = length(slot), count = words_.get(state.counts, slot);
+  const shader::SampleSettings settings = words_.get(state.settings, slot);
+  const auto copied = [&](const ControlArray<uint32_t>& from, const ControlArray<uint32_t>& to) {
+    const auto values = words_.values(from);
+    words_.set(to, std::vector<uint32_t>(values.begin(), values.end()));
+  };
+  // What penalties look at, of which a row has one token more than the row before.
+  std::vector<uint32_t> latest;
+  if (has_penalties(settings)) {
+    const uint32_t window = std::min(count, settings.penalty_window);
+    const auto history = words_.values(state.history_of(slot).part(count - window, window));
+    latest.assign(history.begin(), history.end());
+  }
+  for (uint32_t i = 0; i < proposals.ids.size(); ++i) {
+    const uint32_t row = proposals.rows[i];
+    words_.set(state.settings, row, settings);
+    words_.set(state.positions, row, held + 1 + i);
+    words_.set(state.tokens, row, proposals.ids[i]);
+    words_.set(state.fed, row, 1);
+    words_.set(state.counts, row, count + 1 + i);
+    words_.set(state.stopped, row, SAMPLE_RUNNING);
+    const SampleStateLayout of_slot = part_of(layout_, slot, 1).state,
+                            of_row = part_of(layout_, row, 1).state;
+    if (has_penalties(settings)) {
+      latest.push_back(proposals.ids[i]);
+      const auto first = count + 1 + i - static_cast<uint32_t>(latest.size());
+      const ControlArray<uint32_t> known =
+          of_row.history.part(first, static_cast<uint32_t>(latest.size()));
+      words_.set(known, latest);
+      push(known.word, known.end());
+    }
+    if (state.bias_capacity > 0 &&
+        (words_.get(of_slot.biases) > 0 || words_.get(of_row.biases) > 0)) {
+      copied(of_slot.biases, of_row.biases);
+      push(of_row.biases.word, of_row.biases.end());
+    }
+    set_mask(row, proposals.masks.empty() ? std::span<const uint32_t>() : proposals.masks[i]);
+    if (layout_.adapter_scales) {
+      const auto scales_of = [&](uint32_t of) {
+        const ControlArray<float> own = *part_of(layout_, of, 1).adapter_scales;
+        return ControlArray<uint32_t>{own.word, own.count};
+      };
+      copied(scales_of(slot), scales_of(row));
+    }
+    const ControlArray<uint32_t> pages = *part_of(layout_, row, 1).pages;
+    words_.fill(pages, 0);
+    words_.set(pages, pages_.table(slot));
+    push(pages.word, pages.end());
+  }
+  changed_ = true;
+}
+
+void SequenceSlots::take_back(const Pass& pass, const Proposals& proposals) {
+  const SampleStateLayout& state = layout_.state;
+  for (size_t i = proposals.ids.size(); i-- > 0;) {
+    const uint32_t row = proposals.rows[i];
+    checked_[proposals.slot].left.push_back(
+        {proposals.ids[i], row, shown_choice(pass, row, words_.get(state.counts, row))});
+    // As end() leaves a slot.
+    words_.set(state.stopped, row, SAMPLE_IDLE);
+    words_.set(state.fed, row, 0);
+    words_.set(state.positions, row, 0);
+    push_table(row);
+  }
+  changed_ = true;
+}
+
+void SequenceSlots::rewrite(uint32_t slot, std::span<const uint32_t> ids) {
+  const SampleStateLayout& state = layout_.state;
+  const std::span<const uint32_t> held = tokens(slot), wanted = ids.first(ids.size() - 1);
+  const auto same = static_cast<uint32_t>(std::ranges::mismatch(wanted, held).in1 - wanted.begin());
+  const std::span<const uint32_t> others = ids.subspan(same);
+  const ControlArray<uint32_t> behind =
+      state.history_of(slot).part(same, static_cast<uint32_t>(others.size()));
+  words_.set(behind, others);
+  push(behind.word, behind.end());
+  words_.set(state.positions, slot, same);
+  words_.set(state.counts, slot, same + 1);
+  words_.set(state.tokens, slot, ids[same]);
+  words_.set(state.fed, slot, 1);
+  words_.set(state.stopped, slot, SAMPLE_RUNNING);
+  changed_ = true;
+}
+
+std::optional<SequenceSlots::Choice> SequenceSlots::follow(uint32_t slot) {
+  const SampleStateLayout& state = layout_.state;
+  Checked& checked = checked_[slot];
+  if (checked.left.empty()) return std::nullopt;
+  const Checked::Token next = checked.left.back();
+  checked.left.pop_back();
+  if (next.id != words_.get(state.tokens, slot)) {
+    checked.left.clear();
+    return std::nullopt;
+  }
+  checked.row = next.row;
+  const Choice choice = take_over(slot, next.behind);
+  if (choice) {
+    // The device has seen the sequence's own row alone.
+    const ControlArray<uint32_t> last =
+        state.history_of(slot).part(words_.get(state.counts, slot) - 1, 1);
+    push(last.word, last.end());
+    changed_ = true;
+  }
+  return choice;
+}
+
+}  // namespace mulciber

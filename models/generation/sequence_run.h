@@ -1,0 +1,82 @@
+// What one generate() of a SequenceBatch keeps track of.
+#pragma once
+
+#include <exception>
+
+#include "base/clock.h"
+#include "models/generation/sequence_batch.h"
+#include "mulciber/error.h"
+#include "runtime/buffer_part.h"
+#include "runtime/transfer.h"
+
+namespace mulciber {
+
+/// Words [first, end) of control.
+inline BufferView view_of_words(const BufferView& control, uint64_t first, uint64_t end) {
+  return part_of(control, first * sizeof(uint32_t), (end - first) * sizeof(uint32_t));
+}
+
+/// Those of the host's copy, to the device's.
+inline void upload_words(Uploader& uploader, const BufferView& control, const ControlWords& words,
+                         uint64_t first, uint64_t end) {
+  const BufferView part = view_of_words(control, first, end);
+  uploader.copy(part, words.bytes().subspan(first * sizeof(uint32_t), part.size));
+}
+
+struct SequenceBatch::Run {
+  const SequenceRequest& request;
+  SequenceResult result;
+  std::vector<size_t> taken;      // tokens of each prompt that passes were made for
+  std::vector<uint32_t> states;   // of each row, once its prompt is in: SAMPLE_*
+  std::vector<uint32_t> first;    // number of the first id it chooses
+  std::vector<uint32_t> emitted;  // ids the caller has been told of
+  Clock::time_point start = Clock::now();
+  bool cancelled = false;
+  std::vector<bool> new_masks;       // of each row: not on the device yet
+  std::optional<Uploader> uploader;  // of steps by a grammar, which keeps its memory between them
+  std::exception_ptr refused;        // a grammar's error, which ended it; finish() throws it
+
+  explicit Run(const SequenceRequest& wanted) : request(wanted) {}
+  bool is_cancelled() {
+    cancelled = cancelled || (request.cancel && request.cancel->load());
+    return cancelled;
+  }
+  AnswerGrammar* grammar(uint32_t row) const {
+    return request.grammars.empty() ? nullptr : request.grammars[row];
+  }
+  /// Calls what a grammar may refuse. The run ends then.
+  template <typename Call>
+  void by_grammar(const Call& call) {
+    try {
+      call();
+    } catch (const ModelError&) {
+      refused = std::current_exception();
+      cancelled = true;
+    }
+  }
+  /// Whether a row's prompt is in, and it chooses ids behind it.
+  bool chooses(uint32_t row) const {
+    return taken[row] == request.prompts[row].size() && request.max_new_tokens > 0;
+  }
+};
+
+/// The shortest pass that takes `tokens`, or the longest that there is room for.
+inline uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
+  uint32_t best = 1;
+  for (uint32_t length : kPassLengths) {
+    if (length > longest || length > room) break;
+    best = length;
+    if (length >= tokens) break;
+  }
+  return best;
+}
+
+/// A pass over prompts: tokens of each row in it.
+struct SequenceBatch::Pass {
+  DecoderPass shape;
+  std::vector<uint32_t> fed;
+  std::optional<BufferView> rows;  // the caller's, of shape.from_rows
+  std::vector<float> given;        // of shape.mixed
+};
+
+}  // namespace mulciber

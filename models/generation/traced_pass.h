@@ -1,0 +1,65 @@
+// A whole pass of a decoder-only network over given tokens, everything asked for kept.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "layers/trace.h"
+#include "models/generation/decoder_programs.h"
+#include "runtime/program.h"
+
+namespace mulciber {
+
+/// What a TracedPass keeps.
+struct TracedOutputs {
+  bool logits = false, states = false, attentions = false;
+  bool mixed = false;  // DecoderPass::mixed
+};
+
+/// What a TracedPass with these arguments dispatches, added to a builder without a device; where
+/// its results would stand.
+Trace plan_traced_pass(ProgramBuilder& builder, const DecoderNetwork& network, uint32_t rows,
+                       uint32_t length, const TracedOutputs& kept, uint32_t room = 0);
+/// Name of a layer's probabilities in such a trace.
+std::string probabilities_of(uint64_t layer);
+
+/// With caches of its own: beside the network's sequences.
+class TracedPass {
+ public:
+  /// room: tokens that the cache takes at least. Must not outlive the network.
+  TracedPass(Device& device, const DecoderNetwork& network, uint32_t rows, uint32_t length,
+             const TracedOutputs& kept, uint32_t room = 0);
+
+  uint32_t length() const { return length_; }
+  Program& program() { return *program_; }
+  BufferView control() const { return buffers_.front().view(); }
+  /// Control before a pass. ids: row after row, all as long, and at most as long as the pass: no
+  /// token sees those behind it.
+  /// adapters: of every row, as set_adapters().
+  ControlWords words(std::span<const uint32_t> ids, std::span<const float> adapters = {}) const;
+  void run(std::span<const uint32_t> ids, std::span<const float> adapters = {});
+  /// Of one row and TracedOutputs::mixed: with embeddings in place of some tokens'.
+  void run(std::span<const uint32_t> ids, std::span<const GivenRows> given);
+
+  /// (rows, length, ...).
+  std::vector<float> read(const std::string& name);
+  /// Probabilities of a layer: (rows, heads, length, length).
+  std::vector<float> read_map(uint64_t layer);
+  /// The same where it stands, with a column for each token of the cache.
+  const Tensor& map(uint64_t layer) const;
+
+ private:
+  Device& device_;
+  const DecoderNetwork& network_;
+  uint32_t length_;
+  BatchShape shape_;
+  BatchLayout layout_;
+  std::vector<Buffer> buffers_;
+  Buffer given_;
+  Trace trace_;
+  std::optional<Program> program_;
+};
+
+}  // namespace mulciber

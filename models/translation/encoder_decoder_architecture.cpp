@@ -1,0 +1,84 @@
+#include "models/translation/encoder_decoder_architecture.h"
+
+#include <fmt/format.h>
+
+#include "models/families/registry.h"
+#include "models/networks/transformer_network.h"
+#include "mulciber/error.h"
+
+namespace mulciber {
+namespace {
+
+Extents extents_of(const EncoderDecoderConfig& config) {
+  return {.vocabulary = config.target_vocabulary,
+          .context = config.context,
+          .encoder_layers = config.encoder.layers,
+          .encoder_heads = config.encoder.heads,
+          .decoder_layers = config.decoder.layers,
+          .decoder_heads = config.decoder.heads,
+          .cross_layers = config.decoder.layers,
+          .cross_heads = config.decoder.heads};
+}
+
+class EncoderDecoderArchitecture : public Architecture {
+ public:
+  explicit EncoderDecoderArchitecture(const Checkpoint& checkpoint)
+      : Architecture(checkpoint), config_(read_encoder_decoder_config(checkpoint)) {}
+
+  const GenerationConfig& generation() const override { return config_.generation; }
+  Extents extents() const override { return extents_of(config_); }
+  MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
+    MemoryPrediction plan = Architecture::predict(device, options);
+    plan.weight_bytes += computed_weight_bytes(config_);
+    return plan;
+  }
+
+ private:
+  WeightTable weight_table() const override {
+    return transformer_weight_table(config_, checkpoint());
+  }
+  std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
+    return load_encoder_decoder(device, checkpoint(), config_, options);
+  }
+
+  EncoderDecoderConfig config_;
+};
+
+}  // namespace
+
+EncoderDecoderConfig read_encoder_decoder_config(const Checkpoint& checkpoint) {
+  const ModelFamily& family = family_of(checkpoint);
+  if (!family.encoder_decoder)
+    throw ModelError(
+        checkpoint.path().string(),
+        fmt::format("is a {} model, not an encoder-decoder Transformer", family.model_type), "");
+  const ConfigReaders readers(checkpoint);
+  return read_encoder_decoder_config(*family.encoder_decoder, readers.config,
+                                     readers.generation_or_null());
+}
+
+std::unique_ptr<const Architecture> read_encoder_decoder(const Checkpoint& checkpoint) {
+  return std::make_unique<const EncoderDecoderArchitecture>(checkpoint);
+}
+
+std::unique_ptr<EncoderDecoderModel> load_encoder_decoder(Device& device,
+                                                          const Checkpoint& checkpoint,
+                                                          const EncoderDecoderConfig& config,
+                                                          const ModelOptions& options) {
+  const std::string family = model_type(checkpoint);
+  Weights weights =
+      weights_of(device, transformer_weight_table(config, checkpoint), checkpoint, family, options);
+  add_computed_weights(device, config, weights);
+  std::unique_ptr<TransformerNetwork> network =
+      build_transformer_network(device, config, weights, options.activations);
+  EncoderDecoderParts parts = {.family = family,
+                               .generation = config.generation,
+                               .extents = extents_of(config),
+                               .half_precision = options.activations == DataType::kF16 ||
+                                                 options.matrices == MatrixStorage::kF16,
+                               .weights = std::move(weights),
+                               .network = std::move(network)};
+  return std::make_unique<EncoderDecoderModel>(device, std::move(parts), options.memory_limit);
+}
+
+}  // namespace mulciber

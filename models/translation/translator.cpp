@@ -1,0 +1,349 @@
+#include "mulciber/translator.h"
+#include "base/clock.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "models/core/batching.h"
+#include "models/core/vocabulary_check.h"
+#include "models/families/open_model.h"
+#include "models/generation/language_tokens.h"
+#include "models/translation/translator_impl.h"
+#include "runtime/public_devices.h"
+#include "text/token_stream.h"
+
+namespace mulciber {
+namespace {
+
+/// Adds the time of a scope to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += seconds_since(start_); }
+
+ private:
+  double& seconds_;
+  Clock::time_point start_ = Clock::now();
+};
+
+std::vector<uint32_t> unsigned_ids(std::span<const int32_t> ids) {
+  return {ids.begin(), ids.end()};
+}
+std::vector<int32_t> signed_ids(std::span<const uint32_t> ids) { return {ids.begin(), ids.end()}; }
+
+std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
+  std::vector<std::string> result;
+  for (const uint32_t id : ids) {
+    const auto known = static_cast<int32_t>(id);
+    result.emplace_back(known < tokenizer.vocab_size() ? tokenizer.piece(known) : "");
+  }
+  return result;
+}
+
+GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabulary,
+                               const TranslateOptions& options) {
+  GenerationSettings settings =
+      generation_settings(model.generation_config(), model.max_target_tokens());
+  if (options.beams) settings.beams = *options.beams;
+  if (options.length_penalty) settings.length_penalty = *options.length_penalty;
+  if (options.early_stopping)
+    settings.early_stopping =
+        *options.early_stopping ? EarlyStopping::kEarly : EarlyStopping::kHeuristic;
+  if (options.max_new_tokens) settings.max_new_tokens = *options.max_new_tokens;
+  settings.n_best = options.n_best;
+  settings.banned.insert(settings.banned.end(), options.banned_tokens.begin(),
+                         options.banned_tokens.end());
+  for (const std::vector<uint32_t>& ids : options.banned_sequences) ban(settings, ids);
+  check_settings(settings, vocabulary, model.max_target_tokens());
+  return settings;
+}
+
+std::vector<SearchPlan> plan(const TranslationModel& model, std::span<const uint32_t> lengths,
+                             const BatchBounds& bounds) {
+  if (model.refills()) return plan_searches(lengths, bounds);
+  std::vector<SearchPlan> searches;
+  for (std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
+    const auto places = static_cast<uint32_t>(batch.size());
+    searches.push_back({std::move(batch), places});
+  }
+  return searches;
+}
+
+}  // namespace
+
+std::vector<uint32_t> fed_ids(uint32_t start, const std::vector<uint32_t>& ids) {
+  std::vector<uint32_t> fed = {start};
+  fed.insert(fed.end(), ids.begin(), ids.end() - 1);
+  return fed;
+}
+
+void take(Translation& result, const Alternative& best) {
+  result.text = best.text;
+  result.score = best.score;
+  result.ids = best.ids;
+  result.tokens = best.tokens;
+}
+
+GenerationSettings Translator::Impl::settings(const TranslateOptions& options) const {
+  GenerationSettings settings = settings_of(*translation, model->extents().vocabulary, options);
+  if (!options.target_language.empty()) {
+    const LanguageToken token = language_token(*tokenizers.target, options.target_language);
+    if (!token.before_source) settings.forced_bos = token.id;
+  }
+  return settings;
+}
+
+/// Source ids of every text; those of a text without tokens are empty.
+std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const std::string> texts,
+                                                              std::vector<Translation>& results,
+                                                              const TranslateOptions& options) {
+  const Stopwatch watch(statistics.tokenize_seconds);
+  const auto token_of = [&](const std::string& language) -> std::optional<LanguageToken> {
+    if (language.empty()) return std::nullopt;
+    return language_token(*tokenizers.source, language);
+  };
+  const std::optional<LanguageToken> from = token_of(options.source_language),
+                                     to = token_of(options.target_language);
+  std::vector<std::vector<uint32_t>> sources(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<int32_t> bare =
+        tokenizers.source->encode(texts[i], {.add_special = false, .parse_special = false});
+    if (bare.empty()) {
+      results[i].complete = true;
+      continue;
+    }
+    std::vector<int32_t> ids = tokenizers.source->encode(texts[i], {.parse_special = false});
+    if (from) replace_language(*tokenizers.source, ids, from->id);
+    if (to && to->before_source) ids.insert(ids.begin(), static_cast<int32_t>(to->id));
+    sources[i] = unsigned_ids(ids);
+    if (sources[i].size() > translation->max_source_tokens())
+      throw ModelError(fmt::format("text {} of {}", i + 1, texts.size()),
+                       fmt::format("has {} tokens, the model takes at most {}", sources[i].size(),
+                                   translation->max_source_tokens()),
+                       "split it into sentences");
+    results[i].source_ids = sources[i];
+    results[i].source_tokens = pieces(*tokenizers.source, sources[i]);
+    statistics.source_tokens += sources[i].size();
+  }
+  return sources;
+}
+
+Alternative Translator::Impl::alternative(const Hypothesis& hypothesis) const {
+  return {.text = written_text(*tokenizers.target, signed_ids(hypothesis.ids)),
+          .score = hypothesis.score,
+          .ids = hypothesis.ids,
+          .tokens = pieces(*tokenizers.target, hypothesis.ids)};
+}
+
+void Translator::Impl::finish(Translation& result, const std::vector<Hypothesis>& found) {
+  const Stopwatch watch(statistics.tokenize_seconds);
+  for (const Hypothesis& sequence : found) result.alternatives.push_back(alternative(sequence));
+  result.complete = true;
+  if (found.empty()) return;
+  take(result, result.alternatives.front());
+  statistics.target_tokens += result.ids.size();
+}
+
+AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t start,
+                                          const HeadMasks& masks) {
+  const Stopwatch watch(statistics.attention_seconds);
+  const Extents extents = model->extents();
+  AttentionMaps maps = {.encoder_layers = extents.encoder_layers,
+                        .encoder_heads = extents.encoder_heads,
+                        .decoder_layers = extents.decoder_layers,
+                        .decoder_heads = extents.decoder_heads,
+                        .cross_layers = extents.cross_layers,
+                        .cross_heads = extents.cross_heads,
+                        .source_length = static_cast<uint32_t>(result.source_ids.size()),
+                        .target_length = static_cast<uint32_t>(result.ids.size())};
+  if (result.ids.empty()) return maps;
+  SequenceAttention attention =
+      translation->attention(result.source_ids, fed_ids(start, result.ids), masks);
+  maps.encoder = std::move(attention.encoder);
+  maps.decoder = std::move(attention.decoder);
+  maps.cross = std::move(attention.cross);
+  return maps;
+}
+
+void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options,
+                            std::shared_ptr<WeightsLoad> weights) {
+  opened.require(Capability::kTranslate);
+  tokenizers = opened.tokenizers();
+  check_vocabulary(*tokenizers.target, opened.architecture().extents().vocabulary,
+                   opened.checkpoint().path().string());
+  ModelOptions loading = model_options(options);
+  loading.weights = std::move(weights);
+  model = load_model(*device, opened, loading);
+  translation = model->translates();
+  statistics.weight_bytes = model->weight_bytes();
+}
+
+Translator::Translator(std::shared_ptr<Device> device, const std::string& folder,
+                       const LoadOptions& options)
+    : impl_(std::make_shared<Impl>(given(std::move(device), "Translator"))) {
+  const Stopwatch watch(impl_->statistics.load_seconds);
+  impl_->load(*open_model(folder), options);
+}
+
+Translator::Translator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
+                       const LoadOptions& options)
+    : impl_(std::make_shared<Impl>(given(std::move(device), "Translator"))) {
+  const Stopwatch watch(impl_->statistics.load_seconds);
+  impl_->load(*model, options);
+}
+
+Translator::Translator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Translator::~Translator() = default;
+Translator::Translator(Translator&&) noexcept = default;
+Translator& Translator::operator=(Translator&&) noexcept = default;
+
+std::vector<Translation> Translator::translate(std::span<const std::string> texts,
+                                               const TranslateOptions& options) {
+  TranslationModel& model = *impl_->translation;
+  TranslateStatistics& statistics = impl_->statistics;
+  statistics = {.texts = texts.size(),
+                .load_seconds = statistics.load_seconds,
+                .weight_bytes = statistics.weight_bytes,
+                .predicted_device_bytes = statistics.weight_bytes};
+  const auto start = Clock::now();
+  const Stopwatch watch(statistics.total_seconds);
+
+  const GenerationSettings settings = impl_->settings(options);
+  std::vector<Translation> results(texts.size());
+  const std::vector<std::vector<uint32_t>> sources = impl_->tokenize(texts, results, options);
+
+  std::vector<size_t> indices;  // of the texts that need the device
+  std::vector<uint32_t> lengths;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].empty()) continue;
+    indices.push_back(i);
+    lengths.push_back(static_cast<uint32_t>(sources[i].size()));
+  }
+  size_t done = texts.size() - indices.size();
+  const BatchBounds bounds = {
+      .tokens = options.batch_tokens,
+      .sequences = options.batch_sentences,
+      .limit = [&](uint32_t length) { return model.batch_limit(length, settings); }};
+  for (const SearchPlan& search : plan(model, lengths, bounds)) {
+    if (options.cancel && options.cancel->load()) break;
+    std::vector<std::vector<uint32_t>> search_sources;
+    for (size_t index : search.sequences) search_sources.push_back(sources[indices[index]]);
+
+    const HeadMasks& masks = options.head_masks;
+    const GenerationResult found =
+        model.generate({.sources = search_sources,
+                        .settings = settings,
+                        .head_masks = masks,
+                        .cancel = options.cancel,
+                        .on_first_token =
+                            [&] {
+                              if (statistics.first_token_seconds == 0)
+                                statistics.first_token_seconds = seconds_since(start);
+                            },
+                        .places = search.places,
+                        .on_item =
+                            [&](size_t source, const std::vector<Hypothesis>& ended) {
+                              impl_->finish(results[indices[search.sequences[source]]], ended);
+                              ++done;
+                              if (options.progress) options.progress(done, texts.size());
+                            }});
+    statistics.batches += 1;
+    statistics.decoder_steps += found.steps;
+    statistics.row_steps += found.row_steps;
+    statistics.needed_row_steps += found.needed_row_steps;
+    statistics.refills += found.refills;
+    statistics.prepare_seconds += found.prepare_seconds;
+    statistics.encode_seconds += found.encode_seconds;
+    statistics.decode_seconds += found.decode_seconds;
+    statistics.predicted_device_bytes = std::max(statistics.predicted_device_bytes,
+                                                 statistics.weight_bytes + found.predicted_bytes);
+    for (const size_t index : search.sequences) {
+      Translation& result = results[indices[index]];
+      if (options.attention && result.complete)
+        result.attention = impl_->attention(result, settings.start, masks);
+    }
+    if (found.cancelled) break;
+  }
+  statistics.peak_device_bytes = impl_->device->memory().peak();
+  return results;
+}
+
+Translation Translator::translate(const std::string& text, const TranslateOptions& options) {
+  return std::move(translate(std::span(&text, 1), options).front());
+}
+
+std::vector<TranslationScore> Translator::score(std::span<const std::string> sources,
+                                                std::span<const std::string> targets,
+                                                const HeadMasks& head_masks) {
+  if (sources.size() != targets.size())
+    throw ModelError("score",
+                     fmt::format("{} sources and {} targets", sources.size(), targets.size()),
+                     "give one target for each source");
+  TranslationModel& model = *impl_->translation;
+  std::vector<Translation> ignored(sources.size());
+  const std::vector<std::vector<uint32_t>> all_sources = impl_->tokenize(sources, ignored, {});
+  std::vector<std::vector<uint32_t>> source_ids, target_ids;
+  std::vector<size_t> indices;  // of the pairs that need the device
+  std::vector<uint32_t> lengths;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (all_sources[i].empty()) continue;
+    indices.push_back(i);
+    source_ids.push_back(all_sources[i]);
+    target_ids.push_back(
+        unsigned_ids(impl_->tokenizers.target->encode(targets[i], {.parse_special = false})));
+    lengths.push_back(
+        static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
+  }
+  // Little padding, and logits that can be bound whole.
+  const uint64_t vocabulary = impl_->model->extents().vocabulary;
+  const uint64_t range =
+      std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);
+  const BatchBounds bounds = {
+      .tokens = 320, .sequences = 64, .limit = [&](uint32_t length) {
+        const uint64_t row = uint64_t{length} * vocabulary * sizeof(float);
+        return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
+      }};
+  const uint32_t start = impl_->settings({}).start;
+  std::vector<TranslationScore> result(sources.size());
+  for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
+    std::vector<std::vector<uint32_t>> batch_sources, batch_targets;
+    for (size_t i : batch) {
+      batch_sources.push_back(source_ids[i]);
+      batch_targets.push_back(target_ids[i]);
+    }
+    const std::vector<double> scores = model.score(batch_sources, batch_targets, start, head_masks);
+    for (size_t i = 0; i < batch.size(); ++i)
+      result[indices[batch[i]]] = {scores[i], static_cast<uint32_t>(target_ids[batch[i]].size())};
+  }
+  return result;
+}
+
+const TranslateStatistics& Translator::statistics() const { return impl_->statistics; }
+
+uint32_t Translator::max_source_tokens() const { return impl_->translation->max_source_tokens(); }
+
+ModelExtents Translator::extents() const {
+  const Extents extents = impl_->model->extents();
+  return {extents.encoder_layers, extents.encoder_heads, extents.decoder_layers,
+          extents.decoder_heads,  extents.cross_layers,  extents.cross_heads};
+}
+
+std::string Translator::start_token() const {
+  const uint32_t start = impl_->settings({}).start;
+  return std::string(impl_->tokenizers.target->piece(static_cast<int32_t>(start)));
+}
+
+uint64_t Translator::trim() {
+  Allocator& memory = impl_->device->memory();
+  const uint64_t reserved = memory.reserved();
+  impl_->translation->trim();
+  memory.trim();
+  return reserved - std::min(reserved, memory.reserved());  // another thread may take some
+}
+
+const std::shared_ptr<Device>& Translator::device() const { return impl_->device; }
+
+}  // namespace mulciber

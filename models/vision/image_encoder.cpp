@@ -1,0 +1,198 @@
+#include "mulciber/image_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "models/core/host_softmax.h"
+#include "models/core/vocabulary_check.h"
+#include "models/vision/image_encoder_impl.h"
+#include "mulciber/error.h"
+#include "runtime/public_devices.h"
+
+namespace mulciber {
+namespace {
+
+/// Each of its own, or shares of 1.
+std::vector<float> label_probabilities(std::span<const float> logits, bool several) {
+  std::vector<float> result;
+  if (!several) {
+    const std::vector<double> shares = host_softmax(logits);
+    return {shares.begin(), shares.end()};
+  }
+  for (const float logit : logits)
+    result.push_back(static_cast<float>(1 / (1 + std::exp(-double{logit}))));
+  return result;
+}
+
+uint32_t largest_of(std::span<const float> values) {
+  return static_cast<uint32_t>(std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+}  // namespace
+
+// --- Vectors -------------------------------------------------------------------------------------
+
+ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, const std::string& folder,
+                           const LoadOptions& options)
+    : ImageEncoder(std::move(device), open_model(folder), options) {}
+
+ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
+                           const LoadOptions& options)
+    : impl_(std::make_shared<Impl>()) {
+  impl_->device = given(std::move(device), "ImageEncoder");
+  impl_->load(*model, options, Capability::kEncodePictures);
+}
+
+ImageEncoder::~ImageEncoder() = default;
+ImageEncoder::ImageEncoder(ImageEncoder&&) noexcept = default;
+ImageEncoder& ImageEncoder::operator=(ImageEncoder&&) noexcept = default;
+
+std::vector<PictureVector> ImageEncoder::embed(std::span<const Picture> pictures,
+                                               const PictureEmbedOptions& options) {
+  impl_->begin(pictures.size());
+  const auto start = Clock::now();
+  std::vector<PictureVector> results(pictures.size());
+  impl_->run(pictures, impl_->output(options.pooling), options.normalize, options.batch,
+             [&](size_t index, std::vector<float> values) {
+               results[index] = {std::move(values), true};
+             });
+  impl_->statistics.total_seconds = seconds_since(start);
+  return results;
+}
+
+PictureVector ImageEncoder::embed(const Picture& picture, const PictureEmbedOptions& options) {
+  return std::move(embed(std::span(&picture, 1), options).front());
+}
+
+PictureAttention ImageEncoder::attention(const Picture& picture) {
+  return impl_->attention(picture);
+}
+
+const PictureStatistics& ImageEncoder::statistics() const { return impl_->statistics; }
+const std::shared_ptr<Device>& ImageEncoder::device() const { return impl_->device; }
+
+// --- Labels --------------------------------------------------------------------------------------
+
+struct ImageClassifier::Impl : ImageRunner {};
+
+ImageClassifier::ImageClassifier(std::shared_ptr<Device> device, const std::string& folder,
+                                 const LoadOptions& options)
+    : ImageClassifier(std::move(device), open_model(folder), options) {}
+
+ImageClassifier::ImageClassifier(std::shared_ptr<Device> device,
+                                 std::shared_ptr<const OpenModel> model, const LoadOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->device = given(std::move(device), "ImageClassifier");
+  impl_->load(*model, options, Capability::kClassifyPictures);
+}
+
+ImageClassifier::~ImageClassifier() = default;
+ImageClassifier::ImageClassifier(ImageClassifier&&) noexcept = default;
+ImageClassifier& ImageClassifier::operator=(ImageClassifier&&) noexcept = default;
+
+std::vector<PictureLabels> ImageClassifier::classify(std::span<const Picture> pictures,
+                                                     const PictureBatchOptions& options) {
+  impl_->begin(pictures.size());
+  const auto start = Clock::now();
+  std::vector<PictureLabels> results(pictures.size());
+  impl_->run(pictures, PictureOutput::kLogits, false, options,
+             [&](size_t index, std::vector<float> logits) {
+               PictureLabels& result = results[index];
+               result.probabilities = label_probabilities(logits, several_labels());
+               result.best = largest_of(logits);
+               result.logits = std::move(logits);
+               result.complete = true;
+             });
+  impl_->statistics.total_seconds = seconds_since(start);
+  return results;
+}
+
+PictureLabels ImageClassifier::classify(const Picture& picture,
+                                        const PictureBatchOptions& options) {
+  return std::move(classify(std::span(&picture, 1), options).front());
+}
+
+PictureAttention ImageClassifier::attention(const Picture& picture) {
+  return impl_->attention(picture);
+}
+
+const std::vector<std::string>& ImageClassifier::labels() const { return impl_->config().labels; }
+bool ImageClassifier::several_labels() const { return impl_->config().several_labels; }
+const PictureStatistics& ImageClassifier::statistics() const { return impl_->statistics; }
+const std::shared_ptr<Device>& ImageClassifier::device() const { return impl_->device; }
+
+// --- Texts that fit ------------------------------------------------------------------------------
+
+struct ImageTextMatcher::Impl : ImageRunner {
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
+
+ImageTextMatcher::ImageTextMatcher(std::shared_ptr<Device> device, const std::string& folder,
+                                   const LoadOptions& options)
+    : ImageTextMatcher(std::move(device), open_model(folder), options) {}
+
+ImageTextMatcher::ImageTextMatcher(std::shared_ptr<Device> device,
+                                   std::shared_ptr<const OpenModel> model,
+                                   const LoadOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->device = given(std::move(device), "ImageTextMatcher");
+  model->require(Capability::kMatch);
+  impl_->tokenizer = model->tokenizer();
+  check_vocabulary(*impl_->tokenizer, model->architecture().vision()->texts->vocabulary,
+                   model->checkpoint().path().string());
+  impl_->load(*model, options, Capability::kMatch);
+}
+
+ImageTextMatcher::~ImageTextMatcher() = default;
+ImageTextMatcher::ImageTextMatcher(ImageTextMatcher&&) noexcept = default;
+ImageTextMatcher& ImageTextMatcher::operator=(ImageTextMatcher&&) noexcept = default;
+
+std::vector<std::vector<float>> ImageTextMatcher::embed_texts(std::span<const std::string> texts) {
+  std::vector<std::vector<uint32_t>> all;
+  for (const std::string& text : texts) {
+    const std::vector<int32_t> ids = impl_->tokenizer->encode(text, {.parse_special = false});
+    all.emplace_back(ids.begin(), ids.end());
+  }
+  constexpr size_t kMostTexts = 64;
+  std::vector<std::vector<float>> vectors;
+  for (size_t first = 0; first < all.size(); first += kMostTexts) {
+    const size_t count = std::min(kMostTexts, all.size() - first);
+    EncoderResult found = impl_->seeing->read(std::span(all).subspan(first, count));
+    impl_->statistics.prepare_seconds += found.prepare_seconds;
+    impl_->statistics.run_seconds += found.run_seconds;
+    for (std::vector<float>& values : found.values) vectors.push_back(std::move(values));
+  }
+  return vectors;
+}
+
+std::vector<PictureMatch> ImageTextMatcher::match(std::span<const Picture> pictures,
+                                                  std::span<const std::string> texts,
+                                                  const PictureBatchOptions& options) {
+  if (texts.empty()) throw ModelError("texts", "are none", "give one or more");
+  impl_->begin(pictures.size());
+  const auto start = Clock::now();
+  const std::vector<std::vector<float>> of_texts = embed_texts(texts);
+  std::vector<PictureMatch> results(pictures.size());
+  impl_->run(pictures, PictureOutput::kProjected, true, options,
+             [&](size_t index, const std::vector<float>& picture) {
+               PictureMatch& result = results[index];
+               for (const std::vector<float>& text : of_texts) {
+                 double cosine = 0;
+                 for (size_t i = 0; i < picture.size(); ++i) cosine += double{picture[i]} * text[i];
+                 result.logits.push_back(static_cast<float>(cosine * impl_->seeing->logit_scale() +
+                                                            impl_->seeing->logit_bias()));
+               }
+               result.probabilities = label_probabilities(result.logits, !probabilities_add_up());
+               result.best = largest_of(result.logits);
+               result.complete = true;
+             });
+  impl_->statistics.total_seconds = seconds_since(start);
+  return results;
+}
+
+bool ImageTextMatcher::probabilities_add_up() const { return !impl_->config().logit_bias; }
+const PictureStatistics& ImageTextMatcher::statistics() const { return impl_->statistics; }
+const std::shared_ptr<Device>& ImageTextMatcher::device() const { return impl_->device; }
+
+}  // namespace mulciber

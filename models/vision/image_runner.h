@@ -1,0 +1,41 @@
+// What stands behind ImageEncoder, ImageClassifier and ImageTextMatcher: pictures to batches.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "images/processor.h"
+#include "models/core/capability.h"
+#include "models/families/open_model.h"
+#include "models/vision/seeing_model.h"
+#include "mulciber/image_encoder.h"
+
+namespace mulciber {
+
+struct ImageRunner {
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Model> model;
+  SeeingModel* seeing = nullptr;  // what it can do
+  PictureProcessor processor;
+  PictureStatistics statistics;
+
+  /// Throws ModelError before anything is loaded where the checkpoint does not do that.
+  void load(const OpenModel& opened, const LoadOptions& options, Capability capability);
+  const VisionConfig& config() const { return seeing->config(); }
+
+  /// Begins the statistics of a call.
+  void begin(size_t pictures);
+  /// Runs all pictures in batches of one size; `take` gets the values of each. Returns early where
+  /// the call is cancelled.
+  void run(std::span<const Picture> pictures, PictureOutput output, bool normalized,
+           const PictureBatchOptions& options,
+           const std::function<void(size_t index, std::vector<float> values)>& take);
+  PictureAttention attention(const Picture& picture);
+  /// As the model reads it.
+  Picture prepared(const Picture& picture) const;
+  PictureRequest request_for(PictureSize size) const;
+};
+
+}  // namespace mulciber

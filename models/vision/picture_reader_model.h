@@ -1,0 +1,70 @@
+// A model that writes what stands in a picture, on a device.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/core/architecture.h"
+#include "models/families/picture_reader_config.h"
+#include "models/networks/vision_network.h"
+#include "models/translation/memory_texts.h"
+
+namespace mulciber {
+
+/// Names, shapes and source names of every weight: the picture's tower, then the decoder.
+WeightTable picture_reader_weight_table(const PictureReaderConfig& config,
+                                        const Checkpoint& checkpoint);
+/// Of weights by that table.
+TextDecoder picture_reader_decoder(const PictureReaderConfig& config, const Weights& weights,
+                                   DataType activations);
+
+/// Source: Xu et al. 2015, arXiv:1502.03044, with a Transformer at both ends.
+class PictureReaderModel : public Model {
+ public:
+  /// Throws ModelError when configuration and tensors disagree, DeviceError when the weights do not
+  /// fit.
+  PictureReaderModel(Device& device, const Checkpoint& checkpoint,
+                     const PictureReaderConfig& config, const ModelOptions& options);
+  ~PictureReaderModel() override;
+
+  std::string family() const override { return "vision-encoder-decoder"; }
+  bool half_precision() const override { return half_precision_; }
+  Extents extents() const override;
+  uint64_t weight_bytes() const override { return weights_.bytes(); }
+  /// Inputs: pixel_values (1, channels, height, width), decoder_input_ids (1, n). Outputs: logits,
+  /// encoder_last_hidden_state, cross_attentions.
+  NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
+  PictureReaderModel* reads() override { return this; }
+
+  const PictureReaderConfig& config() const { return config_; }
+  /// Encodes a picture of the size that the model takes, a word for each pixel whose lowest byte is
+  /// channel 0. texts() is about it from then on.
+  void see(std::span<const uint32_t> pixels, const PictureNormalization& normalization);
+  MemoryTexts& texts() { return texts_; }
+
+ private:
+  struct Seeing;
+  PictureSize size() const;
+  Seeing& seeing(DataType pixels, const PictureNormalization& normalization);
+  std::vector<Tensor> allocate_memories();
+
+  Device& device_;
+  PictureReaderConfig config_;
+  bool half_precision_;
+  uint64_t memory_limit_;
+  Weights weights_;
+  PictureNetwork pictures_;
+  TextDecoder decoder_;
+  std::vector<Buffer> kept_;
+  std::vector<Tensor> memories_;  // of each layer: (1, tokens of the picture, columns)
+  MemoryTexts texts_;
+  std::unique_ptr<Seeing> seeing_;  // the one used last
+};
+
+Extents extents_of(const PictureReaderConfig& config);
+
+/// The configuration of a checkpoint, to be planned and loaded. Throws ModelError.
+std::unique_ptr<const Architecture> read_picture_reader(const Checkpoint& checkpoint);
+
+}  // namespace mulciber

@@ -1,0 +1,52 @@
+// A decoder-only model that sees pictures, on a device.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "models/generation/decoder_model.h"
+#include "models/generation/picture_embedder.h"
+#include "models/networks/picture_connector.h"
+
+namespace mulciber {
+
+/// Source: Liu et al. 2023, arXiv:2304.08485.
+class VisionLanguageModel : public DecoderModel, public PictureEmbedder {
+ public:
+  /// Throws as DecoderModel.
+  VisionLanguageModel(Device& device, const Checkpoint& checkpoint,
+                      const VisionLanguageConfig& config, const ModelOptions& options);
+  ~VisionLanguageModel() override;
+
+  /// Inputs and outputs of DecoderModel, of one row; and pixel_values (pictures, channels, height,
+  /// width), or (1, pictures, ...), whose embeddings stand where input_ids has the token of
+  /// pictures. Outputs: image_features (rows, width) too.
+  NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
+  EncodingModel* encodes_text() override { return nullptr; }
+  PictureEmbedder* embeds_pictures() override { return this; }
+  std::vector<float> embed(std::span<const uint32_t> pixels,
+                           const PictureNormalization& normalization) override;
+
+ private:
+  struct Seeing;
+  Seeing& seeing(DataType pixels, const PictureNormalization& normalization);
+  /// What embed() gives of pixels in any form.
+  std::vector<float> run(Seeing& program, std::span<const std::byte> pixels);
+
+  VisionLanguageConfig config_;
+  DataType activations_;
+  Weights tower_weights_;
+  PictureNetwork tower_;
+  ConnectorNetwork connector_;
+  std::unique_ptr<Seeing> seeing_;  // the one used last
+};
+
+/// Device memory of the weights of both parts, of the contexts that `options` ask for, and of a
+/// picture on its way.
+MemoryPrediction predict_vision_language_memory(const Capabilities& device,
+                                                const Checkpoint& checkpoint,
+                                                const VisionLanguageConfig& config,
+                                                const ModelOptions& options);
+std::unique_ptr<const Architecture> read_vision_language(const Checkpoint& checkpoint);
+
+}  // namespace mulciber

@@ -1,0 +1,82 @@
+// A model that reads pictures, on a device.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+
+#include "models/core/architecture.h"
+#include "models/vision/seeing_model.h"
+
+namespace mulciber {
+
+/// Inputs and outputs by the names of Hugging Face transformers, and batches of pictures and texts.
+class VisionModel : public Model, public SeeingModel {
+ public:
+  /// Throws ModelError when configuration and tensors disagree, DeviceError when the weights do not
+  /// fit.
+  VisionModel(Device& device, const Checkpoint& checkpoint, const VisionConfig& config,
+              const ModelOptions& options);
+  ~VisionModel() override;
+
+  std::string family() const override { return family_; }
+  bool half_precision() const override { return half_precision_; }
+  Extents extents() const override;
+  uint64_t weight_bytes() const override { return weights_.bytes(); }
+  NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
+  SeeingModel* sees() override { return this; }
+
+  const VisionConfig& config() const override { return config_; }
+  uint32_t batch_limit(PictureSize size) override;
+  EncoderResult see(const PictureRequest& request) override;
+  EncoderResult read(std::span<const std::vector<uint32_t>> texts) override;
+  double logit_scale() const override { return logit_scale_; }
+  double logit_bias() const override { return logit_bias_; }
+  std::vector<float> attention_maps(const PictureRequest& request) override;
+  std::unique_ptr<PicturePass> start(const PictureStart& start) override;
+
+ private:
+  struct PictureShape;
+  struct PicturePrograms;
+  struct TextPrograms;
+
+  void check(const PictureRequest& request) const;
+  void check_size(PictureSize size) const;
+  /// Of the attention maps of a picture. Throws ModelError where they are too many.
+  uint64_t map_bytes(PictureSize size) const;
+  uint64_t tokens_of(PictureSize size) const;
+  uint64_t batch_bytes(uint32_t rows, PictureSize size) const;
+  /// What pictures of a size begin with, on the device.
+  const Tensor& start_of(PictureSize size);
+  PicturePrograms& programs(const PictureShape& shape);
+  TextPrograms& text_programs(uint32_t rows, uint32_t length);
+  void forward_pictures(const NamedArrays& inputs, std::span<const std::string> wanted,
+                        NamedArrays& results);
+  void forward_texts(const NamedArrays& inputs, NamedArrays& results);
+
+  /// Of a size, and the buffer that holds it.
+  struct Start {
+    PictureSize size;
+    Buffer buffer;
+    Tensor tensor;
+  };
+
+  Device& device_;
+  std::string family_;
+  VisionConfig config_;
+  bool half_precision_;
+  DataType activations_;
+  uint64_t memory_limit_;
+  Weights weights_;
+  PictureNetwork pictures_;
+  std::optional<TextTowerNetwork> texts_;
+  double logit_scale_ = 1, logit_bias_ = 0;
+  std::list<Start> starts_;
+  std::list<std::unique_ptr<PicturePrograms>> programs_;  // the one used last first
+  std::list<std::unique_ptr<TextPrograms>> text_programs_;
+};
+
+Extents extents_of(const VisionConfig& config);
+std::unique_ptr<const Architecture> read_vision(const Checkpoint& checkpoint);
+
+}  // namespace mulciber
