@@ -5,6 +5,7 @@
 
 #include "apps/cli/command.h"
 #include "models/loading/inspect.h"
+#include "models/loading/open_files.h"
 
 namespace mulciber::apps {
 
@@ -24,7 +25,7 @@ void add_inspect(Command& app, int& code) {
       "Exit code 2 and one line when the checkpoint cannot be used. No device is needed.\n\n"
       "Example: mulciber inspect assets/en-de");
   command.callback([options, &code] {
-    const Json report = inspect(OpenModel(options->path));
+    const Json report = inspect(open_files(options->path));
     fmt::print("{}\n", options->json ? report.dump(2) : inspection_text(report, options->tensors));
     code = kSuccess;
   });

@@ -9,9 +9,9 @@
 #include "apps/cli/progress.h"
 #include "models/adapters/adapters.h"
 #include "models/core/vocabulary_check.h"
-#include "models/families/open_model.h"
 #include "models/generation/language_model.h"
 #include "models/generation/perplexity.h"
+#include "models/loading/open_files.h"
 
 namespace mulciber::apps {
 namespace {
@@ -32,7 +32,7 @@ int run(const PerplexityArguments& options) {
   interrupted();  // installs the handler
   const std::string text = read_text(options.file);
   const std::shared_ptr<Device> device = open_device(options.common);
-  const OpenModel opened(options.model);
+  const OpenModel opened = open_files(options.model);
   opened.require(Capability::kContinueText);
   const uint32_t context =
       options.context.value_or(std::min(kDefaultChunk, opened.architecture().extents().context));

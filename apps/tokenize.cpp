@@ -10,7 +10,7 @@
 
 #include "apps/cli/command.h"
 #include "checkpoints/json.h"
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "mulciber/error.h"
 
 namespace mulciber::apps {
@@ -64,7 +64,7 @@ std::vector<int32_t> parse_ids(const std::string& text, size_t line) {
 
 void run(const TokenizeOptions& options) {
   // Only the tokenizer is needed: a folder without weights serves as well.
-  const OpenModel opened(options.model, Checkpoint::Contents::kText);
+  const OpenModel opened = open_files(options.model, Checkpoint::Contents::kText);
   const std::shared_ptr<const Tokenizer>& tokenizer = opened.tokenizer();
   const EncodeOptions encode{options.add_special, options.parse_special};
   std::string line;

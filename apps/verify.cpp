@@ -8,7 +8,7 @@
 #include "apps/cli/command.h"
 #include "apps/cli/fast_activations.h"
 #include "apps/cli/standard_error.h"
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "models/loading/verify.h"
 
 namespace mulciber::apps {
@@ -67,7 +67,7 @@ void print_table(const VerifyReport& report) {
 
 int run(const VerifyArguments& options) {
   const std::unique_ptr<Device> device = open_device(options.common);
-  const OpenModel opened(options.model);
+  const OpenModel opened = open_files(options.model);
   const std::unique_ptr<Model> model =
       load_model(*device, opened,
                  {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,

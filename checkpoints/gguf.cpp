@@ -373,6 +373,11 @@ const GgufValue* GgufFile::find_value(std::string_view key) const {
   return found == metadata_.end() ? nullptr : &found->second;
 }
 
+std::string GgufFile::architecture() const {
+  const GgufValue* value = find_value("general.architecture");
+  return value && value->is_text() ? std::string(value->text()) : std::string();
+}
+
 const CheckpointTensor* GgufFile::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &tensors_[found->second];

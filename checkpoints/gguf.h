@@ -73,6 +73,8 @@ class GgufFile {
   const std::map<std::string, GgufValue, std::less<>>& metadata() const { return metadata_; }
   /// nullptr when there is no such key.
   const GgufValue* find_value(std::string_view key) const;
+  /// `general.architecture`, or "" where the file has none.
+  std::string architecture() const;
   /// In the order of the file's table.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   /// nullptr when there is no tensor of that name. Logarithmic.

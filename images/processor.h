@@ -19,6 +19,12 @@ struct PictureTiles {
   std::vector<Picture> pictures;
 };
 
+/// What becomes of a channel's bytes before the network: times scale, plus shift.
+struct PictureNormalization {
+  std::array<float, 4> scale = {1, 1, 1, 1}, shift = {};
+  bool operator==(const PictureNormalization&) const = default;
+};
+
 /// In place of a processor's sizes: the longer side gets a length (0: it has its own), the picture
 /// is stretched to whole tiles, of a square each, and cut into them; or stretched to one where that
 /// is not wanted. Idefics3's: Laurençon et al. 2024, arXiv:2408.12637.

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "models/core/batching.h"
 #include "models/core/encoding_model.h"
+#include "models/families/encoder_config.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "conformance/model_cases.h"
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "models/translation/encoder_decoder_architecture.h"
 #include "mulciber/error.h"
 
@@ -124,7 +124,7 @@ class MarianFiles : public TranslationFiles {
 class Models : public ModelsUnderTest {
  public:
   std::string read(Device& device, const Path& path) const override {
-    const OpenModel model(path);
+    const OpenModel model = open_files(path);
     const Checkpoint& checkpoint = model.checkpoint();
     if (!checkpoint.has_config()) return "";  // tensors alone, or GGUF: all of it was checked
     if (!model.find_family())

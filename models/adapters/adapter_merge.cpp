@@ -35,7 +35,7 @@ void store(DataType type, float value, std::byte* at) {
 
 void AdapterMerge::begin(const std::string& name, std::span<const WeightSegment> segments) {
   sum_.reset();
-  if (adapters_ && adapters_->find(name)) {
+  if (adapters_ && adapters_->changes(name)) {
     for (const WeightSegment& segment : segments) {
       const bool numbers = segment.type == DataType::kF32 || segment.type == DataType::kF16 ||
                            segment.type == DataType::kBF16;

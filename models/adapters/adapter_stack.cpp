@@ -7,7 +7,6 @@
 
 #include "checkpoints/json.h"
 #include "models/core/device_weights.h"
-#include "models/families/gguf_metadata.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -99,7 +98,7 @@ void AdapterStack::add_target(const WeightSpec& spec, bool own, const Options& o
 }
 
 void AdapterStack::find_tables(const Checkpoint& checkpoint, std::span<const AdapterTable> others) {
-  const std::string own = checkpoint.gguf() ? gguf_architecture(*checkpoint.gguf()) : std::string();
+  const std::string own = checkpoint.gguf() ? checkpoint.gguf()->architecture() : std::string();
   for (const OpenAdapter& adapter : opened_) {
     const std::string& made_for = adapter.files->architecture();
     const auto find = [&](bool parameters) {
@@ -187,21 +186,16 @@ void AdapterStack::place(Target& target, bool half) const {
   target.update.up = {target.experts, target.shape[1], all};
 }
 
-AdapterStack::Updates AdapterStack::updates() const {
-  Updates all;
-  for (const auto& [weight, target] : targets_) all.emplace(weight, target.update);
+NetworkAdapters AdapterStack::beside() const {
+  NetworkAdapters all = {.adapters = adapters_, .updates = {}};
+  for (const auto& [weight, target] : targets_) all.updates.emplace(weight, target.update);
   return all;
-}
-
-std::optional<AdapterStack::Update> AdapterStack::find(const std::string& weight) const {
-  const auto found = targets_.find(weight);
-  return found == targets_.end() ? std::nullopt : std::optional(found->second.update);
 }
 
 uint64_t AdapterStack::bytes() const {
   uint64_t bytes = 0;
   for (const auto& [weight, target] : targets_) {
-    const Update& update = target.update;
+    const AdapterUpdate& update = target.update;
     for (const Shape& shape : {update.down, update.up})
       bytes += added_weight_bytes(shape, update.type);
   }
@@ -231,7 +225,7 @@ const AdapterStack::Row* AdapterStack::row_of(const Target& target, size_t adapt
 
 std::vector<float> AdapterStack::down(const std::string& weight) const {
   const Target& target = this->target(weight);
-  const Update& update = target.update;
+  const AdapterUpdate& update = target.update;
   const uint64_t columns = update.down.columns();
   std::vector<float> all(update.down.elements());
   const Values values = read_values(target, false);
@@ -252,7 +246,7 @@ std::vector<float> AdapterStack::down(const std::string& weight) const {
 
 std::vector<float> AdapterStack::up(const std::string& weight) const {
   const Target& target = this->target(weight);
-  const Update& update = target.update;
+  const AdapterUpdate& update = target.update;
   const uint64_t columns = update.up.columns();
   std::vector<float> all(update.up.elements());
   const Values values = read_values(target, true);

@@ -17,10 +17,6 @@
 
 namespace mulciber {
 
-/// Names of the tensors that are added for a weight of the table.
-inline std::string lora_down(const std::string& weight) { return weight + ".lora_down"; }
-inline std::string lora_up(const std::string& weight) { return weight + ".lora_up"; }
-
 /// A tensor of an adapter, for messages.
 std::string where_in(const OpenAdapter& adapter, const CheckpointTensor& tensor);
 
@@ -28,13 +24,6 @@ std::string where_in(const OpenAdapter& adapter, const CheckpointTensor& tensor)
 /// along whole vectors: scale s is that of number s of each of its A's.
 class AdapterStack {
  public:
-  /// Of one weight, as LowRank (layers/linear.h) says.
-  struct Update {
-    Shape down, up;
-    DataType type = DataType::kF32;
-    uint32_t first = 0, count = 0;
-  };
-
   /// Whether a weight of the table can be adapted; null: any matrix can.
   using Takes = bool (*)(const std::string& weight);
   struct Options {
@@ -51,11 +40,9 @@ class AdapterStack {
   AdapterStack(const WeightTable& table, std::vector<OpenAdapter> adapters,
                const Checkpoint& checkpoint, const Options& options);
 
-  const std::vector<NetworkAdapter>& adapters() const { return adapters_; }
-  /// By weight.
-  using Updates = std::map<std::string, Update>;
-  Updates updates() const;
-  std::optional<Update> find(const std::string& weight) const;
+  /// What a network has of them beside its weights.
+  NetworkAdapters beside() const;
+  bool changes(const std::string& weight) const { return targets_.count(weight) > 0; }
 
   /// Bytes of all of them on the device, as weight_bytes().
   uint64_t bytes() const;
@@ -96,7 +83,7 @@ class AdapterStack {
     std::vector<Part> parts;
     uint32_t of_expert = 0;
     std::vector<std::vector<Row>> rows;  // by table; empty: none of its adapters changes the weight
-    Update update;
+    AdapterUpdate update;
   };
   static constexpr uint32_t kNoPart = UINT32_MAX;
 

@@ -37,6 +37,16 @@ std::vector<OpenAdapter> open_adapters(std::span<const AdapterFile> files) {
   return adapters;
 }
 
+ModelOptions model_options(const LoadOptions& options) {
+  return {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
+          .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
+          .fast_activations = options.fast_activations,
+          .memory_limit = options.memory_limit,
+          .adapters = open_adapters(options.adapters),
+          .merge_adapters = true,
+          .on_progress = options.on_progress};
+}
+
 std::vector<float> chosen_adapters(const DecoderNetwork& network,
                                    const std::optional<std::vector<AdapterScale>>& wanted) {
   if (!wanted) return {};

@@ -16,6 +16,10 @@ namespace mulciber {
 /// SettingError for a name that stands twice and a scale that is no number.
 std::vector<OpenAdapter> open_adapters(std::span<const AdapterFile> files);
 
+/// What translators, text generators and encoders share, with adapters opened and to be merged.
+/// Throws as open_adapters().
+ModelOptions model_options(const LoadOptions& options);
+
 /// A scale for each of the network's adapters, 0 for those that a request does not name; empty
 /// where it names none at all (each has its own then) or the network has no adapters. Throws
 /// SettingError as GenerateOptions::adapters says.

@@ -16,7 +16,7 @@
 namespace mulciber {
 namespace {
 
-[[noreturn]] void refuse(std::string problem, std::string remedy) {
+[[noreturn]] void refuse_graph(std::string problem, std::string remedy) {
   throw ShapeError("graph attention", std::move(problem), std::move(remedy));
 }
 
@@ -24,7 +24,7 @@ void check_graph(const Graph& graph) {
   const std::vector<uint32_t>& offsets = graph.offsets;
   if (offsets.size() < 2 || offsets.front() != 0 || !std::ranges::is_sorted(offsets) ||
       offsets.back() != graph.sources.size() || graph.sources.empty())
-    refuse(
+    refuse_graph(
         fmt::format("{} offsets and {} sources are no graph", offsets.size(), graph.sources.size()),
         "give a node and an edge or more, and offsets ascending from 0 to the number of edges");
 }
@@ -33,8 +33,8 @@ uint32_t columns_of_head(const char* what, const Projection& projection, uint32_
   check_array(what, projection.weight, 2);
   const uint64_t out = projection.weight.shape[0];
   if (heads == 0 || out == 0 || out % heads != 0)
-    refuse(fmt::format("{} has {} columns for {} heads", what, out, heads),
-           "give every head as many");
+    refuse_graph(fmt::format("{} has {} columns for {} heads", what, out, heads),
+                 "give every head as many");
   return static_cast<uint32_t>(out / heads);
 }
 
@@ -50,9 +50,9 @@ Graph make_graph(uint32_t nodes, const std::vector<GraphEdge>& edges, const Grap
   for (size_t i = 0; i < edges.size(); ++i) {
     const auto [source, target] = edges[i];
     if (source >= nodes || target >= nodes)
-      refuse(fmt::format("edge {} goes from node {} to node {}, and there are {}", i, source,
-                         target, nodes),
-             "number nodes from 0");
+      refuse_graph(fmt::format("edge {} goes from node {} to node {}, and there are {}", i, source,
+                               target, nodes),
+                   "number nodes from 0");
     connect(source, target);
     if (options.both_ways && source != target) connect(target, source);
   }
@@ -74,8 +74,8 @@ GraphAttentionDescription gat_description(const FloatArray& weight, uint32_t hea
   // a . (W x) = (a W) x: a row of the projection for each head.
   const auto rows = [&](const std::vector<float>& vector) {
     if (vector.size() != uint64_t{heads} * size)
-      refuse(fmt::format("{} numbers for {} heads of {} columns", vector.size(), heads, size),
-             "give (heads, size)");
+      refuse_graph(fmt::format("{} numbers for {} heads of {} columns", vector.size(), heads, size),
+                   "give (heads, size)");
     FloatArray result{{heads, columns}, {}};
     for (uint32_t head = 0; head < heads; ++head) {
       for (uint64_t column = 0; column < columns; ++column) {
@@ -127,17 +127,17 @@ GraphAttentionLayer::Impl::Impl(std::shared_ptr<Device> given, GraphAttentionDes
   check_graph(graph);
   const uint32_t size = columns_of_head("query", d.query, d.heads);
   if (columns_of_head("key", d.key, d.heads) != size)
-    refuse(fmt::format("query and key have {} and {} columns", d.query.weight.shape[0],
-                       d.key.weight.shape[0]),
-           "give both as many");
+    refuse_graph(fmt::format("query and key have {} and {} columns", d.query.weight.shape[0],
+                             d.key.weight.shape[0]),
+                 "give both as many");
   const Projection& value = d.value ? *d.value : d.key;
   layer_.value_size = columns_of_head("value", value, d.heads);
   columns_ = d.query.weight.shape[1];
   neighbor_columns_ = d.key.weight.shape[1];
   if (value.weight.shape[1] != neighbor_columns_)
-    refuse(fmt::format("key reads {} columns of a neighbour, value {}", neighbor_columns_,
-                       value.weight.shape[1]),
-           "give both as many");
+    refuse_graph(fmt::format("key reads {} columns of a neighbour, value {}", neighbor_columns_,
+                             value.weight.shape[1]),
+                 "give both as many");
   layer_.query = linear(d.query);
   layer_.key = linear(d.key);
   if (d.value) layer_.value = linear(*d.value);
@@ -215,11 +215,11 @@ GraphAttentionResult GraphAttentionLayer::Impl::run(const FloatArray& nodes,
   check_array("nodes", nodes, 2);
   check_array("neighbors", neighbors, 2);
   if (nodes.shape[0] != graph_.nodes() || nodes.shape[1] != columns_)
-    refuse(fmt::format("nodes are ({}, {})", nodes.shape[0], nodes.shape[1]),
-           fmt::format("give ({}, {})", graph_.nodes(), columns_));
+    refuse_graph(fmt::format("nodes are ({}, {})", nodes.shape[0], nodes.shape[1]),
+                 fmt::format("give ({}, {})", graph_.nodes(), columns_));
   if (neighbors.shape[0] < neighbors_ || neighbors.shape[1] != neighbor_columns_)
-    refuse(fmt::format("neighbours are ({}, {})", neighbors.shape[0], neighbors.shape[1]),
-           fmt::format("give {} or more of {} columns", neighbors_, neighbor_columns_));
+    refuse_graph(fmt::format("neighbours are ({}, {})", neighbors.shape[0], neighbors.shape[1]),
+                 fmt::format("give {} or more of {} columns", neighbors_, neighbor_columns_));
   const bool same = &nodes == &neighbors;
   std::vector<uint64_t> signature = {neighbors.shape[0], same};
   if (signature != signature_) {

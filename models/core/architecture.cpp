@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "models/core/device_weights.h"
-#include "models/families/registry.h"
 
 namespace mulciber {
+
+std::string model_type(const Checkpoint& checkpoint) {
+  return checkpoint.gguf() ? checkpoint.gguf()->architecture() : checkpoint.model_type();
+}
 
 MemoryPrediction Architecture::predict(const Capabilities&, const ModelOptions& options) const {
   return {.weight_bytes =
@@ -23,13 +26,6 @@ void Architecture::check_plan(Device& device, const ModelOptions& options) const
                 plan.context_bytes > 0
                     ? fmt::format("the model with a context of {} tokens", context)
                     : "the model");
-}
-
-std::unique_ptr<WeightsLoad> Architecture::start_weights(Device& device,
-                                                         const ModelOptions& options) const {
-  check_plan(device, options);
-  return std::make_unique<WeightsLoad>(device, weight_table(), checkpoint_, model_type(checkpoint_),
-                                       options);
 }
 
 std::unique_ptr<Model> Architecture::load(Device& device, const ModelOptions& options) const {

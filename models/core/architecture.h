@@ -16,6 +16,9 @@ struct EncoderConfig;
 struct VisionConfig;
 struct VisionLanguageConfig;
 
+/// `model_type` of config.json or `general.architecture` of a GGUF file, or "".
+std::string model_type(const Checkpoint& checkpoint);
+
 /// Read and checked from a checkpoint, which must outlive it.
 class Architecture {
  public:
@@ -35,20 +38,16 @@ class Architecture {
   /// Device memory that load() with the same options plans: of the weights, where a model says no
   /// more. Throws ModelError where options or tensors do not fit the configuration.
   virtual MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const;
-  /// The weights that load() with the same options begins with, to be read a part at a time. Throws
-  /// as load().
-  std::unique_ptr<WeightsLoad> start_weights(Device& device, const ModelOptions& options) const;
-  /// Throws as predict(), and DeviceError, before anything is allocated, when what it plans does
-  /// not fit.
+  /// Tells options.on_plan. Throws as predict(), and DeviceError when what is planned does not fit.
+  void check_plan(Device& device, const ModelOptions& options) const;
+  /// Names, shapes and source names of the weights that load() reads.
+  virtual WeightTable weight_table() const = 0;
+  /// Throws as check_plan(), before anything is allocated.
   std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const;
 
- protected:
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
  private:
-  /// Tells options.on_plan. Throws DeviceError when what is planned does not fit.
-  void check_plan(Device& device, const ModelOptions& options) const;
-  virtual WeightTable weight_table() const = 0;
   /// Throws ModelError when the configuration and the tensors disagree.
   virtual std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const = 0;
 

@@ -6,10 +6,7 @@
 
 #include "base/finite.h"
 #include "base/half.h"
-#include "models/adapters/adapter_merge.h"
-#include "models/adapters/adapter_stack.h"
 #include "models/core/model_options.h"
-#include "models/families/registry.h"
 #include "mulciber/error.h"
 #include "runtime/buffer_part.h"
 
@@ -26,52 +23,30 @@ std::string bytes_text(uint64_t bytes) {
 
 }  // namespace
 
-/// A buffer for every weight, filled through the staging ring. With a name that other files see,
-/// for WeightsLoad::Parts has one.
-class DeviceSink : public WeightSink {
- public:
-  DeviceSink(Device& device, std::vector<Buffer>& buffers,
-             std::map<std::string, std::vector<Tensor>>& tensors)
-      : device_(device), uploader_(device), buffers_(buffers), tensors_(tensors) {}
-
-  void begin(const std::string& name, std::span<const WeightSegment> segments) override {
-    uint64_t whole = 0;
-    for (const WeightSegment& segment : segments) whole += aligned_weight_bytes(segment.bytes());
-    Buffer buffer = device_.memory().allocate(whole, MemoryUsage::kWeights);
-    std::vector<Tensor>& tensors = tensors_[name];
-    uint64_t first = 0;
-    for (const WeightSegment& segment : segments) {
-      tensors.push_back({.shape = segment.shape,
-                         .type = segment.type,
-                         .view = part_of(buffer.view(), first, segment.bytes())});
-      first += aligned_weight_bytes(segment.bytes());
-    }
-    current_ = tensors;
-    buffers_.push_back(std::move(buffer));
+void DeviceWeightSink::begin(const std::string& name, std::span<const WeightSegment> segments) {
+  uint64_t whole = 0;
+  for (const WeightSegment& segment : segments) whole += aligned_weight_bytes(segment.bytes());
+  Buffer buffer = device_.memory().allocate(whole, MemoryUsage::kWeights);
+  std::vector<Tensor>& tensors = weights_.tensors_[name];
+  uint64_t first = 0;
+  for (const WeightSegment& segment : segments) {
+    tensors.push_back({.shape = segment.shape,
+                       .type = segment.type,
+                       .view = part_of(buffer.view(), first, segment.bytes())});
+    first += aligned_weight_bytes(segment.bytes());
   }
+  current_ = tensors;
+  weights_.buffers_.push_back(std::move(buffer));
+}
 
-  void write(size_t segment, uint64_t offset, std::span<const std::byte> bytes) override {
-    uploader_.copy(part_of(current_[segment].view, offset, bytes.size()), bytes);
-  }
+void DeviceWeightSink::write(size_t segment, uint64_t offset, std::span<const std::byte> bytes) {
+  uploader_.copy(part_of(current_[segment].view, offset, bytes.size()), bytes);
+}
 
-  void finish() { uploader_.finish(); }
-
- private:
-  Device& device_;
-  Uploader uploader_;
-  std::vector<Buffer>& buffers_;
-  std::map<std::string, std::vector<Tensor>>& tensors_;
-  std::span<const Tensor> current_;
-};
-
-Weights::Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-                 const std::string& family, MatrixStorage storage, const WeightProgress& progress,
-                 const AdapterStack* merged) {
-  DeviceSink sink(device, buffers_, tensors_);
-  AdapterMerge merge(merged, sink);
-  read_weights(table, checkpoint, family, storage, merge, progress);
-  sink.finish();
-  note_sources(table, checkpoint);
+Weights DeviceWeightSink::finish(const WeightTable& table, const Checkpoint& checkpoint) {
+  uploader_.finish();
+  weights_.note_sources(table, checkpoint);
+  return std::move(weights_);
 }
 
 void Weights::note_sources(const WeightTable& table, const Checkpoint& checkpoint) {
@@ -90,71 +65,12 @@ void Weights::note_sources(const WeightTable& table, const Checkpoint& checkpoin
   }
 }
 
-struct WeightsLoad::Parts {
-  WeightTable table;
-  const Checkpoint& checkpoint;
-  Weights weights;
-  DeviceSink sink;
-  std::shared_ptr<const AdapterStack> adapters;
-  AdapterMerge merge;
-  WeightReader reader;
-  bool complete = false;
-
-  Parts(Device& device, WeightTable wanted, const Checkpoint& from, const std::string& family,
-        const ModelOptions& options)
-      : table(table_to_read(std::move(wanted), options)),
-        checkpoint(from),
-        sink(device, weights.buffers_, weights.tensors_),
-        adapters(merged_adapters(table, from, options)),
-        merge(adapters.get(), sink),
-        reader(table, from, family, options.matrices, merge) {}
-};
-
-WeightsLoad::WeightsLoad(Device& device, WeightTable table, const Checkpoint& checkpoint,
-                         const std::string& family, const ModelOptions& options)
-    : parts_(std::make_unique<Parts>(device, std::move(table), checkpoint, family, options)) {}
-
-WeightsLoad::~WeightsLoad() = default;
-
-bool WeightsLoad::step(uint64_t bytes) {
-  Parts& parts = *parts_;
-  if (parts.complete) return false;
-  if (parts.reader.step(bytes)) return true;
-  parts.sink.finish();
-  parts.weights.note_sources(parts.table, parts.checkpoint);
-  parts.complete = true;
-  return false;
-}
-
-uint64_t WeightsLoad::done() const { return parts_->reader.done(); }
-uint64_t WeightsLoad::total() const { return parts_->reader.total(); }
-Weights WeightsLoad::take() { return std::move(parts_->weights); }
-
-std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
-                                                    const Checkpoint& checkpoint,
-                                                    const ModelOptions& options) {
-  if (!options.merge_adapters || options.adapters.empty()) return nullptr;
-  std::vector<AdapterTable> others;
-  if (const ModelFamily* family = find_family(checkpoint); family && family->decoder)
-    others = other_adapter_tables(read_decoder_config(checkpoint, *family->decoder));
-  return std::make_shared<const AdapterStack>(table, options.adapters, checkpoint,
-                                              AdapterStack::Options{.others = others});
-}
-
 WeightTable table_to_read(WeightTable table, const ModelOptions& options) {
   const bool merges = options.merge_adapters && !options.adapters.empty();
   if (options.matrices != MatrixStorage::kAsInFile || options.activations != DataType::kF32 ||
       merges)
     for (WeightSpec& spec : table) spec.any_column_order = false;
   return table;
-}
-
-Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-                   const std::string& family, const ModelOptions& options) {
-  if (options.weights) return options.weights->take();
-  const auto merged = merged_adapters(table, checkpoint, options);
-  return {device,           table_to_read(table, options), checkpoint,  family,
-          options.matrices, options.on_progress,           merged.get()};
 }
 
 void require_model(Device& device, uint64_t bytes, const ModelOptions& options,

@@ -11,10 +11,10 @@
 #include "checkpoints/weights.h"
 #include "runtime/device.h"
 #include "runtime/tensor.h"
+#include "runtime/transfer.h"
 
 namespace mulciber {
 
-class AdapterStack;  // models/adapters/adapter_stack.h
 struct ModelOptions;
 
 /// Device memory that Weights::add() takes for a weight of that shape, as weight_bytes() counts
@@ -26,12 +26,6 @@ inline uint64_t added_weight_bytes(const Shape& shape, DataType type = DataType:
 /// The weights of a model in device memory. Nothing of them stays on the host.
 class Weights {
  public:
-  /// Reads the mapped files piece by piece through a bounded staging ring.
-  /// family: for messages ("marian"). Throws as weight_bytes(), and DeviceError.
-  /// merged: adapters that are added to the weights, each with its scale.
-  Weights(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-          const std::string& family, MatrixStorage storage, const WeightProgress& progress = {},
-          const AdapterStack* merged = nullptr);
   Weights(Weights&&) = default;
   Weights& operator=(Weights&&) = default;
 
@@ -54,7 +48,7 @@ class Weights {
   std::optional<std::string> first_not_finite(Device& device) const;
 
  private:
-  friend class WeightsLoad;
+  friend class DeviceWeightSink;
   Weights() = default;
   /// Notes which tensors of the file each weight comes from.
   void note_sources(const WeightTable& table, const Checkpoint& checkpoint);
@@ -69,40 +63,42 @@ class Weights {
   uint64_t bytes_ = 0;
 };
 
-/// The weights of a model on their way to a device, a part at a time. Destroying it gives back what
-/// is there.
-class WeightsLoad {
+/// Makes Weights of what is written to it: a buffer for every weight, filled through the staging
+/// ring.
+class DeviceWeightSink : public WeightSink {
  public:
-  /// checkpoint outlives it. Throws as Weights.
-  WeightsLoad(Device& device, WeightTable table, const Checkpoint& checkpoint,
-              const std::string& family, const ModelOptions& options);
-  ~WeightsLoad();
+  explicit DeviceWeightSink(Device& device) : device_(device), uploader_(device) {}
 
-  /// As WeightReader::step(). When it gives false, all are on the device.
-  bool step(uint64_t bytes);
-  uint64_t done() const;
-  uint64_t total() const;
-  /// Once step() has given false, once.
-  Weights take();
+  void begin(const std::string& name, std::span<const WeightSegment> segments) override;
+  void write(size_t segment, uint64_t offset, std::span<const std::byte> bytes) override;
+  /// Once, when all weights of the table are written.
+  Weights finish(const WeightTable& table, const Checkpoint& checkpoint);
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  Device& device_;
+  Uploader uploader_;
+  Weights weights_;
+  std::span<const Tensor> current_;
 };
 
-/// Adapters that `options` ask to be merged into weights; null: none. Throws ModelError as
-/// AdapterStack.
-std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
-                                                    const Checkpoint& checkpoint,
-                                                    const ModelOptions& options);
+/// The weights of a model on their way to a device, a part at a time
+/// (models/adapters/weights_load.h). Destroying it gives back what is there.
+class WeightsLoad {
+ public:
+  virtual ~WeightsLoad() = default;
+
+  /// As WeightReader::step(). When it gives false, all are on the device.
+  virtual bool step(uint64_t bytes) = 0;
+  virtual uint64_t done() const = 0;
+  virtual uint64_t total() const = 0;
+  /// Once step() has given false, once.
+  virtual Weights take() = 0;
+};
+
 /// A model's table as its weights are read: columns of matrices come in another order than in the
 /// file (WeightSpec::any_column_order) but where adapters are merged into them or activations have
 /// 16 bits, for neither goes with matrices in blocks.
 WeightTable table_to_read(WeightTable table, const ModelOptions& options);
-/// The weights that load() of a model begins with: those of `options` where they are there already.
-/// Throws as Weights.
-Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
-                   const std::string& family, const ModelOptions& options);
 /// Throws as require_memory() where what a model plans does not fit, but for weights of `options`
 /// that are there already. bytes: weights included.
 void require_model(Device& device, uint64_t bytes, const ModelOptions& options,

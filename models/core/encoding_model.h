@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/core/model.h"
-#include "models/families/encoder_config.h"
+#include "ops/matmul.h"
 #include "runtime/pipeline.h"
 
 namespace mulciber {
@@ -54,7 +54,8 @@ struct DenseModule {
   Activation activation = Activation::kNone;
 };
 
-class EncodingPass;  // models/encoding/encoding_pass.h
+struct EncoderConfig;  // models/families/encoder_config.h
+class EncodingPass;    // models/encoding/encoding_pass.h
 struct EncodingStart;
 
 class EncodingModel {

@@ -44,9 +44,6 @@ struct ModelOptions {
   std::function<void(const MemoryPrediction&)> on_plan = {};
 };
 
-/// What translators, text generators and encoders share.
-ModelOptions model_options(const LoadOptions& options);
-
 DataType storage_type(KeyValueStorage storage);
 /// Type of the caches that a decoder keeps. Throws ModelError where activations and caches do not
 /// go together.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "models/adapters/adapters.h"
 #include "models/core/batching.h"
 #include "models/core/vocabulary_check.h"
 #include "mulciber/error.h"

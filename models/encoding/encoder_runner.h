@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/core/encoding_model.h"
+#include "models/families/encoder_config.h"
 #include "models/families/open_model.h"
 #include "mulciber/text_encoder.h"
 

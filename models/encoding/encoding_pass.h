@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/core/encoding_model.h"
+#include "models/families/encoder_config.h"
 #include "models/networks/text_encoder_network.h"
 #include "runtime/host_copy.h"
 #include "runtime/slices.h"

@@ -10,6 +10,7 @@
 
 #include "checkpoints/checkpoint.h"
 #include "models/core/encoding_model.h"
+#include "models/families/encoder_config.h"
 #include "mulciber/text_encoder.h"
 
 namespace mulciber {

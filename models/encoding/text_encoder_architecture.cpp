@@ -1,5 +1,4 @@
 #include "models/encoding/text_encoder_model.h"
-#include "models/families/registry.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -39,9 +38,9 @@ Extents extents_of(const EncoderConfig& config) {
           .encoder_heads = config.heads};
 }
 
-std::unique_ptr<const Architecture> read_text_encoder(const Checkpoint& checkpoint) {
-  return std::make_unique<const TextEncoderArchitecture>(checkpoint,
-                                                         *family_of(checkpoint).encoder);
+std::unique_ptr<const Architecture> read_text_encoder(const Checkpoint& checkpoint,
+                                                      const EncoderFamily& family) {
+  return std::make_unique<const TextEncoderArchitecture>(checkpoint, family);
 }
 
 }  // namespace mulciber

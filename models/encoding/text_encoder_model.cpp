@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "models/adapters/weights_load.h"
 #include "models/core/padded_ids.h"
 #include "models/core/recently_used.h"
 #include "models/core/vector_cosines.h"

@@ -6,6 +6,7 @@
 
 #include "models/core/architecture.h"
 #include "models/core/encoding_model.h"
+#include "models/families/encoder_family.h"
 #include "models/networks/text_encoder_network.h"
 
 namespace mulciber {
@@ -58,6 +59,7 @@ class TextEncoderModel : public Model, public EncodingModel {
 };
 
 Extents extents_of(const EncoderConfig& config);
-std::unique_ptr<const Architecture> read_text_encoder(const Checkpoint& checkpoint);
+std::unique_ptr<const Architecture> read_text_encoder(const Checkpoint& checkpoint,
+                                                      const EncoderFamily& family);
 
 }  // namespace mulciber

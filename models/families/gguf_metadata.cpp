@@ -10,13 +10,8 @@
 
 namespace mulciber {
 
-std::string gguf_architecture(const GgufFile& file) {
-  const GgufValue* value = file.find_value("general.architecture");
-  return value && value->is_text() ? std::string(value->text()) : std::string();
-}
-
 GgufMetadata::GgufMetadata(const Checkpoint& checkpoint)
-    : checkpoint_(checkpoint), file_(*checkpoint.gguf()), architecture_(gguf_architecture(file_)) {}
+    : checkpoint_(checkpoint), file_(*checkpoint.gguf()), architecture_(file_.architecture()) {}
 
 void GgufMetadata::fail(const std::string& full_key, const std::string& problem) const {
   throw ModelError(file_.path().string(), "metadata '" + full_key + "' " + problem,

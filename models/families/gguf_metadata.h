@@ -9,9 +9,6 @@
 
 namespace mulciber {
 
-/// `general.architecture`, or "" where the file has none.
-std::string gguf_architecture(const GgufFile& file);
-
 /// Keys are given without the architecture, which stands before each of them in the file.
 class GgufMetadata {
  public:

@@ -25,7 +25,7 @@ void OpenModel::require(Capability capability) const {
 }
 
 const Architecture& OpenModel::architecture() const {
-  return *architecture_.get([&] { return family().read(checkpoint_); });
+  return *architecture_.get([&] { return read_(checkpoint_, family()); });
 }
 
 const TokenizerPair& OpenModel::tokenizers() const {
@@ -54,14 +54,6 @@ const std::shared_ptr<const PicturePrompts>& OpenModel::picture_prompts() const 
     if (!known || !known->vision_language) return nullptr;
     return std::make_shared<const PicturePrompts>(checkpoint_, *architecture().sees(), tokenizer());
   });
-}
-
-std::shared_ptr<const OpenModel> open_model(const std::string& path) {
-  return std::make_shared<const OpenModel>(path);
-}
-
-std::shared_ptr<const OpenModel> open_model(std::vector<LentFile> files, const std::string& name) {
-  return std::make_shared<const OpenModel>(std::move(files), name);
 }
 
 std::unique_ptr<Model> load_model(Device& device, const OpenModel& model,

@@ -14,15 +14,19 @@
 
 namespace mulciber {
 
-/// Everything else than the checkpoint is read when it is first asked for, once.
+/// Reads and checks a configuration. Throws ModelError naming file and key.
+using ReadArchitecture = std::unique_ptr<const Architecture> (*)(const Checkpoint& checkpoint,
+                                                                 const ModelFamily& family);
+
+/// What is known of a model whose files are open (models/loading/open_files.h). Everything else
+/// than the checkpoint is read when it is first asked for, once.
 class OpenModel {
  public:
   /// Throws as Checkpoint.
-  explicit OpenModel(const std::filesystem::path& path,
-                     Checkpoint::Contents contents = Checkpoint::Contents::kModel)
-      : checkpoint_(path, contents) {}
-  OpenModel(std::vector<LentFile> files, const std::string& name)
-      : checkpoint_(std::move(files), name) {}
+  OpenModel(const std::filesystem::path& path, Checkpoint::Contents contents, ReadArchitecture read)
+      : checkpoint_(path, contents), read_(read) {}
+  OpenModel(std::vector<LentFile> files, const std::string& name, ReadArchitecture read)
+      : checkpoint_(std::move(files), name), read_(read) {}
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
@@ -50,6 +54,7 @@ class OpenModel {
 
  private:
   Checkpoint checkpoint_;
+  ReadArchitecture read_;
   Lazy<std::unique_ptr<const Architecture>> architecture_;
   Lazy<TokenizerPair> tokenizers_;
   Lazy<std::shared_ptr<const ChatTemplate>> chat_template_;

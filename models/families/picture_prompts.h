@@ -10,7 +10,6 @@
 #include "checkpoints/checkpoint.h"
 #include "images/processor.h"
 #include "models/families/vision_language_family.h"
-#include "models/networks/vision_network.h"
 #include "mulciber/prompt_pictures.h"
 #include "text/tokenizer.h"
 

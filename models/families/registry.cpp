@@ -4,15 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "models/encoding/text_encoder_model.h"
+#include "models/core/architecture.h"
 #include "models/families/families.h"
-#include "models/generation/decoder_architecture.h"
-#include "models/speech/whisper_model.h"
-#include "models/translation/encoder_decoder_architecture.h"
-#include "models/translation/recurrent_translation.h"
-#include "models/vision/picture_reader_model.h"
-#include "models/vision/vision_language_model.h"
-#include "models/vision/vision_model.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -20,40 +13,39 @@ namespace {
 
 std::vector<ModelFamily> all_families() {
   std::vector<ModelFamily> families = {
-      {"bahdanau", {Capability::kTranslate}, read_recurrent_translation},
-      {"luong", {Capability::kTranslate}, read_recurrent_translation},
-      {"whisper", {Capability::kHear}, read_whisper},
-      {"vision-encoder-decoder", {Capability::kReadPictures}, read_picture_reader},
+      {"bahdanau", ModelKind::kRecurrentTranslation, {Capability::kTranslate}},
+      {"luong", ModelKind::kRecurrentTranslation, {Capability::kTranslate}},
+      {"whisper", ModelKind::kSpeech, {Capability::kHear}},
+      {"vision-encoder-decoder", ModelKind::kPictureReader, {Capability::kReadPictures}},
   };
   for (const EncoderDecoderFamily* family : kEncoderDecoderFamilies)
-    families.push_back({family->model_type,
-                        family->rewrites
-                            ? CapabilitySet{Capability::kTranslate, Capability::kRewriteText}
-                            : CapabilitySet{Capability::kTranslate},
-                        read_encoder_decoder, nullptr, nullptr, family});
+    families.push_back({.model_type = family->model_type,
+                        .kind = ModelKind::kEncoderDecoder,
+                        .capabilities = family->rewrites ? CapabilitySet{Capability::kTranslate,
+                                                                         Capability::kRewriteText}
+                                                         : CapabilitySet{Capability::kTranslate},
+                        .encoder_decoder = family});
   for (const DecoderFamily* family : kDecoderFamilies)
-    families.push_back({family->model_type,
-                        {Capability::kContinueText, Capability::kEncodeText},
-                        read_decoder,
-                        family});
+    families.push_back({.model_type = family->model_type,
+                        .kind = ModelKind::kDecoder,
+                        .capabilities = {Capability::kContinueText, Capability::kEncodeText},
+                        .decoder = family});
   for (const EncoderFamily* family : kEncoderFamilies)
-    families.push_back({family->model_type,
-                        {Capability::kEncodeText, Capability::kClassify, Capability::kAnswer},
-                        read_text_encoder,
-                        nullptr,
-                        family});
-  for (const VisionFamily* family : kVisionFamilies)
     families.push_back(
-        {family->model_type, family->capabilities, read_vision, nullptr, nullptr, nullptr, family});
+        {.model_type = family->model_type,
+         .kind = ModelKind::kTextEncoder,
+         .capabilities = {Capability::kEncodeText, Capability::kClassify, Capability::kAnswer},
+         .encoder = family});
+  for (const VisionFamily* family : kVisionFamilies)
+    families.push_back({.model_type = family->model_type,
+                        .kind = ModelKind::kVision,
+                        .capabilities = family->capabilities,
+                        .vision = family});
   for (const VisionLanguageFamily* family : kVisionLanguageFamilies)
-    families.push_back({family->model_type,
-                        {Capability::kContinueText, Capability::kSeePictures},
-                        read_vision_language,
-                        nullptr,
-                        nullptr,
-                        nullptr,
-                        nullptr,
-                        family});
+    families.push_back({.model_type = family->model_type,
+                        .kind = ModelKind::kVisionLanguage,
+                        .capabilities = {Capability::kContinueText, Capability::kSeePictures},
+                        .vision_language = family});
   return families;
 }
 
@@ -75,10 +67,6 @@ bool is_of(const Checkpoint& checkpoint, const std::string& type, const ModelFam
 std::span<const ModelFamily> model_families() {
   static const std::vector<ModelFamily> families = all_families();
   return families;
-}
-
-std::string model_type(const Checkpoint& checkpoint) {
-  return checkpoint.gguf() ? gguf_architecture(*checkpoint.gguf()) : checkpoint.model_type();
 }
 
 const ModelFamily* find_family(const Checkpoint& checkpoint) {

@@ -16,8 +16,8 @@ namespace {
 
 class DecoderArchitecture : public Architecture {
  public:
-  explicit DecoderArchitecture(const Checkpoint& checkpoint)
-      : Architecture(checkpoint), config_(read_decoder_config(checkpoint)) {}
+  DecoderArchitecture(const Checkpoint& checkpoint, const DecoderFamily& family)
+      : Architecture(checkpoint), config_(read_decoder_config(checkpoint, family)) {}
 
   const GenerationConfig& generation() const override { return config_.generation; }
   std::span<const char* const> end_pieces() const override { return config_.end_pieces; }
@@ -37,24 +37,6 @@ class DecoderArchitecture : public Architecture {
 
 }  // namespace
 
-DataType storage_type(KeyValueStorage storage) {
-  switch (storage) {
-    case KeyValueStorage::kF32: return DataType::kF32;
-    case KeyValueStorage::kQ8_0: return DataType::kQ8_0;
-    case KeyValueStorage::kF16: break;
-  }
-  return DataType::kF16;
-}
-
-DataType cache_type(const ModelOptions& options) {
-  const DataType cache = options.cache.value_or(options.activations);
-  if (options.activations == DataType::kF16 && cache != DataType::kF16)
-    throw ModelError("keys and values",
-                     fmt::format("in {} do not go with activations in 16 bits", name_of(cache)),
-                     "keep both in f16, or leave activations in 32 bits");
-  return cache;
-}
-
 std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoint,
                                                      const DecoderConfig& config,
                                                      const ModelOptions& options) {
@@ -69,7 +51,7 @@ std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoin
 }
 
 NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,
-                           std::shared_ptr<const AdapterStack> adapters) {
+                           const AdapterStack* adapters) {
   if (options.fast_activations && options.activations != DataType::kF32)
     throw ModelError("activations",
                      "in blocks of 8-bit integers are made of activations in 32 bits",
@@ -77,12 +59,13 @@ NetworkTypes network_types(const Capabilities& device, const ModelOptions& optio
   // Software drivers have no instruction either, and show what is lost.
   const bool dots =
       device.has(kFastIntegerDot) || device.has(kFastMixedDot) || device.has(kIntegerDot | kCpu);
-  return {.activations = options.activations,
-          .cache = cache_type(options),
-          .integer_products = options.fast_activations && dots,
-          .folded_norms = options.folded_norms.value_or(norms_fold(device)),
-          .folded_appends = options.folded_appends.value_or(device.has(kGpu)),
-          .adapters = std::move(adapters)};
+  return {
+      .activations = options.activations,
+      .cache = cache_type(options),
+      .integer_products = options.fast_activations && dots,
+      .folded_norms = options.folded_norms.value_or(norms_fold(device)),
+      .folded_appends = options.folded_appends.value_or(device.has(kGpu)),
+      .adapters = adapters ? std::make_shared<const NetworkAdapters>(adapters->beside()) : nullptr};
 }
 
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {
@@ -93,8 +76,9 @@ DecoderConfig read_decoder_config(const Checkpoint& checkpoint) {
   return read_decoder_config(checkpoint, *family.decoder);
 }
 
-std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint) {
-  return std::make_unique<const DecoderArchitecture>(checkpoint);
+std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint,
+                                                 const DecoderFamily& family) {
+  return std::make_unique<const DecoderArchitecture>(checkpoint, family);
 }
 
 Extents extents_of(const DecoderConfig& config) {
@@ -124,8 +108,8 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
   const auto adapters = stacked_adapters(checkpoint, config, options);
   if (adapters) predicted.weight_bytes += adapters->bytes();
   if (options.sequences == 0) return predicted;
-  const DecoderNetwork network =
-      planned_decoder_network(config, weights, context, network_types(device, options, adapters));
+  const DecoderNetwork network = planned_decoder_network(
+      config, weights, context, network_types(device, options, adapters.get()));
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   uint64_t token_bytes = 0;

@@ -9,15 +9,18 @@
 
 namespace mulciber {
 
+class AdapterStack;  // models/adapters/adapter_stack.h
+
 /// A checkpoint's configuration as its family reads it, with what generation_config.json says.
 /// Throws ModelError, also when it is of no decoder-only family.
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint);
-/// The same, to be planned and loaded.
-std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint);
+/// The configuration, to be planned and loaded. Throws ModelError.
+std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint,
+                                                 const DecoderFamily& family);
 
 /// What the network computes in on a device. Throws ModelError where options do not go together.
 NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,
-                           std::shared_ptr<const AdapterStack> adapters = {});
+                           const AdapterStack* adapters = nullptr);
 
 /// Adapters that stand beside the weights, as `options` ask for them; null: none. Throws ModelError
 /// as AdapterStack.

@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 
 #include "models/adapters/adapter_stack.h"
+#include "models/adapters/weights_load.h"
 #include "models/core/padded_ids.h"
 #include "models/families/registry.h"
-#include "models/generation/traced_pass.h"
 #include "models/generation/decoding.h"
+#include "models/generation/traced_pass.h"
 #include "mulciber/error.h"
 #include "runtime/transfer.h"
 
@@ -24,7 +25,8 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::st
   for (const ComputedWeight& computed :
        computed_decoder_weights(config, context_of(config, options)))
     weights.add(device, computed.name, computed.shape, computed.values());
-  for (const auto& [weight, update] : adapters ? adapters->updates() : AdapterStack::Updates()) {
+  if (!adapters) return weights;
+  for (const auto& [weight, update] : adapters->beside().updates) {
     weights.add(device, lora_down(weight), update.down, adapters->down(weight), update.type);
     weights.add(device, lora_up(weight), update.up, adapters->up(weight), update.type);
   }
@@ -115,7 +117,8 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
           load_weights(device, checkpoint, family_, config_, options, adapters_.get(), beside)),
       network_(build_decoder_network(
           config_, [&](const std::string& name) { return weights_.segments(name); },
-          context_of(config_, options), network_types(device.capabilities(), options, adapters_))),
+          context_of(config_, options),
+          network_types(device.capabilities(), options, adapters_.get()))),
       vectors_(device, network_, config_, family_) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
   network_.weights = &weights_;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "models/encoding/encoding_pass.h"
 #include "mulciber/error.h"
 
 namespace mulciber {

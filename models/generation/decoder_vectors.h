@@ -7,6 +7,7 @@
 
 #include "models/core/encoding_model.h"
 #include "models/families/decoder_config.h"
+#include "models/families/encoder_config.h"
 #include "models/generation/token_scorer.h"
 
 namespace mulciber {

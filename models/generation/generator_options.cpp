@@ -25,16 +25,6 @@ uint32_t context_of(const GeneratorOptions& options, uint32_t longest) {
 
 }  // namespace
 
-ModelOptions model_options(const LoadOptions& options) {
-  return {.matrices = options.half_weights ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
-          .activations = options.half_activations ? DataType::kF16 : DataType::kF32,
-          .fast_activations = options.fast_activations,
-          .memory_limit = options.memory_limit,
-          .adapters = open_adapters(options.adapters),
-          .merge_adapters = true,
-          .on_progress = options.on_progress};
-}
-
 ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
   ModelOptions loading = model_options(options.load);
   loading.merge_adapters = options.load.merge_adapters;

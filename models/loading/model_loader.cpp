@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "models/adapters/adapters.h"
+#include "models/adapters/weights_load.h"
 #include "models/core/device_weights.h"
 #include "models/encoding/text_encoder_impl.h"
 #include "models/families/open_model.h"
@@ -26,9 +28,11 @@ struct ModelLoader::Impl {
       : device(given(std::move(on), "ModelLoader")), model(std::move(opened)), options(wanted) {
     const Architecture& architecture = model->architecture();
     const bool decoder = model->capabilities().has(Capability::kContinueText);
-    weights = architecture.start_weights(
-        *device, decoder ? model_options(options, architecture.extents().context)
-                         : model_options(options.load));
+    const ModelOptions loading = decoder ? model_options(options, architecture.extents().context)
+                                         : model_options(options.load);
+    architecture.check_plan(*device, loading);
+    weights = start_weights(*device, architecture.weight_table(), model->checkpoint(),
+                            model_type(model->checkpoint()), loading);
     progress.total = weights->total();
   }
   /// The weights, of which this has no more then.

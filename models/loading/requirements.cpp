@@ -1,6 +1,7 @@
 // What a host is told before it creates its device.
 #include <fmt/format.h>
 
+#include "models/adapters/adapters.h"
 #include "models/families/open_model.h"
 #include "models/generation/generator_options.h"
 #include "mulciber/embedding.h"

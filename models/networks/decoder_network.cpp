@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "models/adapters/adapter_stack.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -95,9 +94,9 @@ DecoderNetwork build_decoder_network(
     const NetworkTypes& types) {
   const auto weight = [&](const std::string& name) { return segments(name).at(0); };
   const auto low_rank_of = [&](const std::string& name) -> std::optional<LowRank> {
-    const auto update = types.adapters ? types.adapters->find(name) : std::nullopt;
-    if (!update) return std::nullopt;
-    return LowRank{weight(lora_down(name)), weight(lora_up(name)), update->first, update->count};
+    if (!types.adapters || types.adapters->updates.count(name) == 0) return std::nullopt;
+    const AdapterUpdate& update = types.adapters->updates.at(name);
+    return LowRank{weight(lora_down(name)), weight(lora_up(name)), update.first, update.count};
   };
   const auto linear = [&](const std::string& name, bool bias) {
     std::vector<Tensor> matrices = segments(name + ".weight");
@@ -329,7 +328,7 @@ DecoderNetwork build_decoder_network(
   decoder.output.weight = weight(config.output.tied ? "embedding" : "output.weight");
   if (config.output.bias) decoder.output.bias = weight("output.bias");
   decoder.output.low_rank = low_rank_of("output.weight");
-  if (types.adapters) network.adapters = types.adapters->adapters();
+  if (types.adapters) network.adapters = types.adapters->adapters;
   decoder.logit_scale = config.output.multiplier;
   decoder.logit_cap = config.output.soft_cap;
   return network;
@@ -356,7 +355,7 @@ DecoderNetwork planned_decoder_network(
   for (const ComputedWeight& computed : computed_decoder_weights(config, positions))
     plan(computed.name, computed.shape, DataType::kF32);
   if (types.adapters) {
-    for (const auto& [weight, update] : types.adapters->updates()) {
+    for (const auto& [weight, update] : types.adapters->updates) {
       plan(lora_down(weight), update.down, update.type);
       plan(lora_up(weight), update.up, update.type);
     }

@@ -11,18 +11,11 @@
 #include "layers/causal_decoder.h"
 #include "layers/embedding.h"
 #include "models/families/decoder_config.h"
+#include "models/networks/network_adapters.h"
 
 namespace mulciber {
 
-class AdapterStack;
 class Weights;
-
-/// An adapter beside a network's weights: a row's scales from `first` on are its own.
-struct NetworkAdapter {
-  std::string name;
-  uint32_t first = 0, count = 0;
-  float scale = 1;  // where nobody asks for another
-};
 
 struct DecoderNetwork {
   TokenEmbedding embedding;
@@ -74,7 +67,7 @@ struct NetworkTypes {
   /// Attention of one token appends its key and value itself (CausalAttention::appends).
   bool folded_appends = false;
   /// Of the configuration's table. Its tensors are called as lora_down() and lora_up() say.
-  std::shared_ptr<const AdapterStack> adapters = {};
+  std::shared_ptr<const NetworkAdapters> adapters = {};
 };
 
 /// The network with types and shapes alone, for planning before weights are there. weights: of each

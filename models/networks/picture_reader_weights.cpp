@@ -1,10 +1,11 @@
-// The weight table of a model that reads pictures, and its decoder.
+#include "models/networks/picture_reader_weights.h"
+
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "models/core/linear_weights.h"
-#include "models/vision/picture_reader_model.h"
+#include "models/networks/vision_network.h"
 
 namespace mulciber {
 namespace {

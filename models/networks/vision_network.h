@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "images/processor.h"
 #include "layers/attention.h"
 #include "layers/embedding.h"
 #include "layers/transformer.h"
@@ -22,12 +23,6 @@ WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& ch
 struct PictureSize {
   uint32_t height = 0, width = 0;
   bool operator==(const PictureSize&) const = default;
-};
-
-/// What becomes of a channel's bytes before the network: times scale, plus shift.
-struct PictureNormalization {
-  std::array<float, 4> scale = {1, 1, 1, 1}, shift = {};
-  bool operator==(const PictureNormalization&) const = default;
 };
 
 /// Positions of a (down, across) grid, row-major (cells, columns), resized to another one as

@@ -5,12 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters/weights_load.h"
 #include "models/core/padded_ids.h"
 #include "models/core/recently_used.h"
+#include "models/generation/decoding.h"
 #include "models/generation/not_finite.h"
 #include "models/speech/speech_programs.h"
 #include "models/speech/speech_search.h"
-#include "models/generation/decoding.h"
 #include "mulciber/error.h"
 #include "runtime/transfer.h"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters/weights_load.h"
 #include "models/families/registry.h"
 #include "models/networks/transformer_network.h"
 #include "mulciber/error.h"
@@ -20,10 +21,15 @@ Extents extents_of(const EncoderDecoderConfig& config) {
           .cross_heads = config.decoder.heads};
 }
 
+EncoderDecoderConfig read_config(const Checkpoint& checkpoint, const EncoderDecoderFamily& family) {
+  const ConfigReaders readers(checkpoint);
+  return read_encoder_decoder_config(family, readers.config, readers.generation_or_null());
+}
+
 class EncoderDecoderArchitecture : public Architecture {
  public:
-  explicit EncoderDecoderArchitecture(const Checkpoint& checkpoint)
-      : Architecture(checkpoint), config_(read_encoder_decoder_config(checkpoint)) {}
+  EncoderDecoderArchitecture(const Checkpoint& checkpoint, const EncoderDecoderFamily& family)
+      : Architecture(checkpoint), config_(read_config(checkpoint, family)) {}
 
   const GenerationConfig& generation() const override { return config_.generation; }
   Extents extents() const override { return extents_of(config_); }
@@ -52,13 +58,12 @@ EncoderDecoderConfig read_encoder_decoder_config(const Checkpoint& checkpoint) {
     throw ModelError(
         checkpoint.path().string(),
         fmt::format("is a {} model, not an encoder-decoder Transformer", family.model_type), "");
-  const ConfigReaders readers(checkpoint);
-  return read_encoder_decoder_config(*family.encoder_decoder, readers.config,
-                                     readers.generation_or_null());
+  return read_config(checkpoint, *family.encoder_decoder);
 }
 
-std::unique_ptr<const Architecture> read_encoder_decoder(const Checkpoint& checkpoint) {
-  return std::make_unique<const EncoderDecoderArchitecture>(checkpoint);
+std::unique_ptr<const Architecture> read_encoder_decoder(const Checkpoint& checkpoint,
+                                                         const EncoderDecoderFamily& family) {
+  return std::make_unique<const EncoderDecoderArchitecture>(checkpoint, family);
 }
 
 std::unique_ptr<EncoderDecoderModel> load_encoder_decoder(Device& device,

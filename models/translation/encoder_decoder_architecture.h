@@ -12,8 +12,9 @@ namespace mulciber {
 /// A checkpoint's configuration as its family reads it, with what generation_config.json says.
 /// Throws ModelError, also when it is of no such family.
 EncoderDecoderConfig read_encoder_decoder_config(const Checkpoint& checkpoint);
-/// The same, to be planned and loaded.
-std::unique_ptr<const Architecture> read_encoder_decoder(const Checkpoint& checkpoint);
+/// The configuration, to be planned and loaded. Throws ModelError.
+std::unique_ptr<const Architecture> read_encoder_decoder(const Checkpoint& checkpoint,
+                                                         const EncoderDecoderFamily& family);
 
 /// The model of a configuration. Throws ModelError when it and the tensors disagree, DeviceError
 /// when the weights do not fit.

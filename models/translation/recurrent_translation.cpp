@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters/weights_load.h"
 #include "models/networks/recurrent_network.h"
 
 namespace mulciber {

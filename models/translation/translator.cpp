@@ -1,5 +1,6 @@
 #include "mulciber/translator.h"
 #include "base/clock.h"
+#include "models/adapters/adapters.h"
 
 #include <algorithm>
 #include <chrono>

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "models/adapters/adapters.h"
 #include "models/core/model_options.h"
 #include "mulciber/error.h"
 

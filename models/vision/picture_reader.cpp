@@ -8,11 +8,12 @@
 
 #include "base/clock.h"
 #include "images/processor.h"
+#include "models/adapters/adapters.h"
 #include "models/core/model_options.h"
 #include "models/core/vocabulary_check.h"
 #include "models/families/open_model.h"
-#include "models/speech/speech_search.h"
 #include "models/generation/decoding.h"
+#include "models/speech/speech_search.h"
 #include "models/vision/picture_reader_model.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters/weights_load.h"
 #include "models/core/padded_ids.h"
 #include "models/families/registry.h"
 #include "mulciber/error.h"

@@ -7,17 +7,11 @@
 
 #include "models/core/architecture.h"
 #include "models/families/picture_reader_config.h"
+#include "models/networks/picture_reader_weights.h"
 #include "models/networks/vision_network.h"
 #include "models/translation/memory_texts.h"
 
 namespace mulciber {
-
-/// Names, shapes and source names of every weight: the picture's tower, then the decoder.
-WeightTable picture_reader_weight_table(const PictureReaderConfig& config,
-                                        const Checkpoint& checkpoint);
-/// Of weights by that table.
-TextDecoder picture_reader_decoder(const PictureReaderConfig& config, const Weights& weights,
-                                   DataType activations);
 
 /// Source: Xu et al. 2015, arXiv:1502.03044, with a Transformer at both ends.
 class PictureReaderModel : public Model {

@@ -1,4 +1,3 @@
-#include "models/families/registry.h"
 #include "models/vision/vision_model.h"
 #include "mulciber/error.h"
 
@@ -31,8 +30,9 @@ Extents extents_of(const VisionConfig& config) {
           .encoder_heads = config.pictures.heads};
 }
 
-std::unique_ptr<const Architecture> read_vision(const Checkpoint& checkpoint) {
-  return std::make_unique<const VisionArchitecture>(checkpoint, *family_of(checkpoint).vision);
+std::unique_ptr<const Architecture> read_vision(const Checkpoint& checkpoint,
+                                                const VisionFamily& family) {
+  return std::make_unique<const VisionArchitecture>(checkpoint, family);
 }
 
 }  // namespace mulciber

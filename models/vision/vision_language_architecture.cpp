@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "models/families/registry.h"
 #include "models/vision/vision_language_model.h"
 #include "mulciber/error.h"
 
@@ -59,9 +58,9 @@ MemoryPrediction predict_vision_language_memory(const Capabilities& device,
   return predicted;
 }
 
-std::unique_ptr<const Architecture> read_vision_language(const Checkpoint& checkpoint) {
-  return std::make_unique<const VisionLanguageArchitecture>(checkpoint,
-                                                            *family_of(checkpoint).vision_language);
+std::unique_ptr<const Architecture> read_vision_language(const Checkpoint& checkpoint,
+                                                         const VisionLanguageFamily& family) {
+  return std::make_unique<const VisionLanguageArchitecture>(checkpoint, family);
 }
 
 }  // namespace mulciber

@@ -47,6 +47,7 @@ MemoryPrediction predict_vision_language_memory(const Capabilities& device,
                                                 const Checkpoint& checkpoint,
                                                 const VisionLanguageConfig& config,
                                                 const ModelOptions& options);
-std::unique_ptr<const Architecture> read_vision_language(const Checkpoint& checkpoint);
+std::unique_ptr<const Architecture> read_vision_language(const Checkpoint& checkpoint,
+                                                         const VisionLanguageFamily& family);
 
 }  // namespace mulciber

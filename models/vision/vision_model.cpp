@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/finite.h"
+#include "models/adapters/weights_load.h"
 #include "models/core/padded_ids.h"
 #include "models/core/recently_used.h"
 #include "models/core/vector_cosines.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/core/architecture.h"
+#include "models/families/vision_family.h"
 #include "models/vision/seeing_model.h"
 
 namespace mulciber {
@@ -77,6 +78,7 @@ class VisionModel : public Model, public SeeingModel {
 };
 
 Extents extents_of(const VisionConfig& config);
-std::unique_ptr<const Architecture> read_vision(const Checkpoint& checkpoint);
+std::unique_ptr<const Architecture> read_vision(const Checkpoint& checkpoint,
+                                                const VisionFamily& family);
 
 }  // namespace mulciber

@@ -5,6 +5,7 @@
 #include "models/adapters/adapter_stack.h"
 #include "models/adapters/adapters.h"
 #include "models/adapters/low_rank_adapter.h"
+#include "models/adapters/weights_load.h"
 #include "models/core/device_weights.h"
 #include "models/generation/decoder_architecture.h"
 #include "tests/catch.h"
@@ -34,7 +35,7 @@ std::string adapter_refusal(const fs::path& adapter, const fs::path& family = "q
            const auto stack =
                merge ? merged_adapters(decoder_weight_table(config), checkpoint, options)
                      : stacked_adapters(checkpoint, config, options);
-           for (const auto& [weight, update] : stack->updates()) {
+           for (const auto& [weight, update] : stack->beside().updates) {
              stack->down(weight);
              stack->up(weight);
            }

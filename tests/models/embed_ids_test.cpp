@@ -1,5 +1,5 @@
 // Vectors of texts that are given as the ids of their tokens.
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -16,7 +16,7 @@ TEST_CASE("Ids of tokens have the vector of their text") {
                                           "The red hammer strikes the anvil.", "", "iron",
                                           "The anvil, the hammer and the forge."};
   TextEncoder encoder(shared_handle(), folder.string());
-  const std::shared_ptr<const Tokenizer> tokenizer = OpenModel(folder).tokenizer();
+  const std::shared_ptr<const Tokenizer> tokenizer = open_files(folder).tokenizer();
   std::vector<std::vector<uint32_t>> ids;
   for (const std::string& line : lines) {
     const std::vector<int32_t> read = tokenizer->encode(line);

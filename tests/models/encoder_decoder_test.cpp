@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "models/loading/verify.h"
 #include "models/translation/encoder_decoder_architecture.h"
 #include "mulciber/translator.h"
@@ -23,7 +23,7 @@ namespace {
 
 void check_encoder_decoder(const fs::path& folder) {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  const OpenModel opened(fixtures_dir() / folder);
+  const OpenModel opened = open_files(fixtures_dir() / folder);
   const std::unique_ptr<Model> model = load_model(shared_device(), opened);
   const VerifyReport report = verify(*model, fixtures_dir() / folder / "expected.safetensors");
   for (const VerifyResult& result : report.results) {
@@ -177,7 +177,7 @@ TEST_CASE("T5 and BART answer texts, M2M-100 translates alone") {
   for (const auto& [folder, rewrites] :
        {std::pair("models/t5", true), {"models2/bart", true}, {"models2/m2m_100", false}}) {
     INFO(folder);
-    const OpenModel opened(fixtures_dir() / folder);
+    const OpenModel opened = open_files(fixtures_dir() / folder);
     CHECK(opened.capabilities().has(Capability::kTranslate));
     CHECK(opened.capabilities().has(Capability::kRewriteText) == rewrites);
   }

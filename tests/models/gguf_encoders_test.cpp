@@ -2,7 +2,7 @@
 // of: ids of texts and pairs, vectors, labels, and what is refused.
 #include <cmath>
 
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -85,7 +85,7 @@ std::string changed(const TemporaryFolder& folder, const std::string& name, cons
 
 TEST_CASE("A GGUF file of RoBERTa in f32 is the classifier of its folder") {
   const fs::path folder = data_dir() / "roberta_cls", gguf = file("roberta_cls");
-  check_same_ids(OpenModel(gguf), OpenModel(folder));
+  check_same_ids(open_files(gguf), open_files(folder));
   check_same_vectors(gguf, folder, Pooling::kFirst, 1e-6);
   check_same_labels(gguf, folder, 1e-6);
 }
@@ -99,7 +99,7 @@ TEST_CASE("GGUF files of encoders in f16 and blocks are the models of their fold
                                            {"models2/nomic_bert", Pooling::kMean, 1e-2}}));
   INFO(folder);
   const fs::path reference = fixtures_dir() / folder, gguf = file(reference.filename().string());
-  check_same_ids(OpenModel(gguf), OpenModel(reference));
+  check_same_ids(open_files(gguf), open_files(reference));
   check_same_vectors(gguf, reference, pooling, bound);
   if (folder.ends_with("_cls")) check_same_labels(gguf, reference, 1e-2);
 }

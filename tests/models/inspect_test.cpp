@@ -1,5 +1,6 @@
 // Descriptions of checkpoints, and refusals of bad ones.
 #include "models/loading/inspect.h"
+#include "models/loading/open_files.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 std::string inspect_refusal(const fs::path& path) {
-  return model_error([&] { inspect(OpenModel(path)); }).value_or("");
+  return model_error([&] { inspect(open_files(path)); }).value_or("");
 }
 
 void copy_marian(const fs::path& to) {
@@ -26,7 +27,7 @@ void copy_marian(const fs::path& to) {
 }  // namespace
 
 TEST_CASE("a Marian folder is described") {
-  const Json report = inspect(OpenModel(data_dir() / "marian"));
+  const Json report = inspect(open_files(data_dir() / "marian"));
   CHECK(report.at("format") == "Hugging Face folder");
   CHECK(report.at("architecture") == Json({{"model_type", "marian"}, {"class", "MarianMTModel"}}));
   CHECK(report.at("hyperparameters").at("d_model") == 48);
@@ -51,7 +52,7 @@ TEST_CASE("a Marian folder is described") {
 }
 
 TEST_CASE("a single safetensors file is described") {
-  const Json report = inspect(OpenModel(data_dir() / "marian/model.safetensors"));
+  const Json report = inspect(open_files(data_dir() / "marian/model.safetensors"));
   CHECK(report.at("format") == "safetensors file");
   CHECK_FALSE(report.contains("architecture"));
   CHECK_FALSE(report.contains("tokenizer"));
@@ -63,12 +64,12 @@ TEST_CASE("an unknown architecture is still described") {
   copy_marian(folder.path());
   write_file(folder.path() / "config.json", R"({"model_type":"perceptron\u0007","layers":[1,2]})");
   fs::remove(folder.path() / "source.spm");
-  const Json report = inspect(OpenModel(folder.path()));
+  const Json report = inspect(open_files(folder.path()));
   CHECK(report.at("notes").size() == 1);
   const std::string text = inspection_text(report);
   CHECK_THAT(text, ContainsSubstring("perceptron\\x07") && ContainsSubstring("[1,2]"));
   fs::remove(folder.path() / "config.json");
-  CHECK_THAT(inspect(OpenModel(folder.path())).at("notes").dump(),
+  CHECK_THAT(inspect(open_files(folder.path())).at("notes").dump(),
              ContainsSubstring("no config.json"));
 }
 
@@ -82,7 +83,7 @@ TEST_CASE("a vocabulary beyond the model's is noted") {
   fs::copy(folder.path() / "source.spm", folder.path() / "spiece.model");
   config["vocab_size"] = 3;
   write_file(folder.path() / "config.json", config.dump());
-  CHECK_THAT(inspect(OpenModel(folder.path())).at("notes").dump(), ContainsSubstring("only 3"));
+  CHECK_THAT(inspect(open_files(folder.path())).at("notes").dump(), ContainsSubstring("only 3"));
 }
 
 TEST_CASE("what cannot be read is refused by name") {
@@ -131,7 +132,7 @@ TEST_CASE("every fixture folder is described") {
   for (const char* group : {"models", "variants"})
     for (const auto& entry : fs::directory_iterator(fixtures / group)) {
       INFO(entry.path());
-      CHECK(inspection_text(inspect(OpenModel(entry.path()))).size() > 200);
+      CHECK(inspection_text(inspect(open_files(entry.path()))).size() > 200);
     }
 }
 

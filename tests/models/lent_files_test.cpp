@@ -5,8 +5,8 @@
 
 #include "checkpoints/mapped_file.h"
 #include "checkpoints/weights.h"
-#include "models/families/open_model.h"
 #include "models/loading/inspect.h"
+#include "models/loading/open_files.h"
 #include "mulciber/text_generator.h"
 #include "mulciber/translator.h"
 #include "tests/catch.h"
@@ -105,7 +105,7 @@ TEST_CASE("A folder from memory and from functions is that of a path") {
   const fs::path folder = data_dir() / "gemma3";
   Pack pack(folder);
   std::vector<Generation> answers;
-  const Json tokenizer = inspect(OpenModel(folder)).at("tokenizer");
+  const Json tokenizer = inspect(open_files(folder)).at("tokenizer");
   check_all_ways(folder.string(), pack, [&](const std::shared_ptr<const OpenModel>& model) {
     TextGenerator generator(shared_handle(), model, {.context = 48});
     answers.push_back(generator.generate("The red", {.max_new_tokens = 6, .ignore_end = true}));

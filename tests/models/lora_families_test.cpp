@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
+#include "checkpoints/gguf.h"
 #include "models/adapters/adapters.h"
-#include "models/families/gguf_metadata.h"
 #include "models/generation/decoder_architecture.h"
 #include "models/generation/decoder_model.h"
 #include "mulciber/translator.h"
@@ -88,7 +88,7 @@ fs::path write_gguf_adapter(const fs::path& model, const fs::path& to) {
     matrices.push_back({matrix.name + ".lora_a", kMadeRank, columns, a});
     matrices.push_back({matrix.name + ".lora_b", rows, kMadeRank, b});
   }
-  write_gguf_adapter(gguf_architecture(*checkpoint.gguf()), kMadeRank, matrices, to);
+  write_gguf_adapter(checkpoint.gguf()->architecture(), kMadeRank, matrices, to);
   return to;
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "models/loading/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -195,7 +195,7 @@ TEST_CASE("A config that disagrees with the tensors is refused by tensor and sha
   TemporaryFolder other;
   copy_model(other.path(), [](Json& config) { config["model_type"] = "abacus"; });
   const std::string unknown =
-      model_error([&] { load_model(shared_device(), OpenModel(other.path())); }).value_or("");
+      model_error([&] { load_model(shared_device(), open_files(other.path())); }).value_or("");
   CHECK_THAT(unknown, ContainsSubstring("abacus"));
   CHECK_THAT(unknown, ContainsSubstring("marian"));
 }
@@ -203,7 +203,7 @@ TEST_CASE("A config that disagrees with the tensors is refused by tensor and sha
 TEST_CASE("Loading a translation model tells how far it is") {
   for (const char* name : {"marian", "luong"}) {
     INFO(name);
-    const OpenModel opened(data_dir() / name);
+    const OpenModel opened = open_files(data_dir() / name);
     std::vector<std::pair<uint64_t, uint64_t>> calls;
     const auto note = [&](uint64_t done, uint64_t total) { calls.emplace_back(done, total); };
     load_model(shared_device(), opened, {.on_progress = note});
@@ -217,7 +217,7 @@ TEST_CASE("Loading a translation model tells how far it is") {
 TEST_CASE("A model that does not fit the memory given is refused with the numbers") {
   try {
     const Checkpoint checkpoint(small_marian());
-    read_encoder_decoder(checkpoint)->load(shared_device(), {.memory_limit = 1000});
+    read_encoder_decoder(checkpoint, kMarian)->load(shared_device(), {.memory_limit = 1000});
     FAIL("it was loaded");
   } catch (const DeviceError& error) {
     CHECK(error.kind() == DeviceError::Kind::kOutOfMemory);

@@ -1,5 +1,5 @@
 // A model's files are opened once, whatever is asked of them, and what a model can do is asked for.
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 
 #include <cstring>
 #include <map>
@@ -176,7 +176,7 @@ TEST_CASE("Models do what their family offers, and nothing else") {
       {"roberta_cls", {Capability::kEncodeText, Capability::kClassify, Capability::kAnswer}}};
   for (const Row& row : rows) {
     INFO(row.model);
-    const OpenModel opened(data_dir() / row.model);
+    const OpenModel opened = open_files(data_dir() / row.model);
     const auto model = load_model(shared_device(), opened, {.context = 32});
     CHECK((model->continues_text() != nullptr) == row.expected.has(Capability::kContinueText));
     CHECK((model->translates() != nullptr) == row.expected.has(Capability::kTranslate));
@@ -196,7 +196,7 @@ TEST_CASE("Models do what their family offers, and nothing else") {
 }
 
 TEST_CASE("An encoder does what its head was trained for") {
-  const OpenModel opened(data_dir() / "roberta_cls");
+  const OpenModel opened = open_files(data_dir() / "roberta_cls");
   const CapabilitySet capabilities = opened.capabilities();
   CHECK(capabilities.has(Capability::kEncodeText));
   CHECK(capabilities.has(Capability::kClassify));
@@ -210,7 +210,7 @@ TEST_CASE("An encoder does what its head was trained for") {
 
 TEST_CASE("A model that does something else says what, and which command that is") {
   const auto message = [](const char* model, Capability wanted) {
-    const OpenModel opened(data_dir() / model);
+    const OpenModel opened = open_files(data_dir() / model);
     return model_error([&] { opened.require(wanted); }).value_or("");
   };
   CHECK(message("marian", Capability::kTranslate) == "");

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "models/loading/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -132,7 +132,8 @@ TEST_CASE("A recurrent configuration that cannot be run is refused by its key") 
     Json config = good;
     config[key] = value;
     write_file(folder.path() / "config.json", config.dump());
-    return model_error([&] { load_model(shared_device(), OpenModel(folder.path())); }).value_or("");
+    return model_error([&] { load_model(shared_device(), open_files(folder.path())); })
+        .value_or("");
   };
   CHECK_THAT(refusal("hidden_size", 257), ContainsSubstring("hidden_size"));
   CHECK_THAT(refusal("attention_size", nullptr), ContainsSubstring("attention_size"));

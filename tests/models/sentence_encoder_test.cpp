@@ -7,6 +7,7 @@
 #include "models/encoding/encoder_runner.h"
 #include "models/encoding/passage_words.h"
 #include "models/encoding/sentence_config.h"
+#include "models/loading/open_files.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -148,7 +149,7 @@ TEST_CASE("A long text is cut, or refused, and its vector is that of its beginni
   // Its last token is still the one that the tokenizer adds.
   EncoderRunner runner;
   runner.device = shared_handle();
-  runner.load(OpenModel(small_classifier()), {}, Capability::kEncodeText, EncoderTask::kNone);
+  runner.load(open_files(small_classifier()), {}, Capability::kEncodeText, EncoderTask::kNone);
   TokenizedInput input = runner.tokenize(text, nullptr);
   const std::vector<uint32_t> before = input.ids.ids;
   runner.fit(input, 12, true, "text");
@@ -161,7 +162,7 @@ TEST_CASE("A long text is cut, or refused, and its vector is that of its beginni
 TEST_CASE("Of a pair the longer text is cut first") {
   EncoderRunner runner;
   runner.device = shared_handle();
-  runner.load(OpenModel(small_classifier()), {}, Capability::kEncodeText, EncoderTask::kNone);
+  runner.load(open_files(small_classifier()), {}, Capability::kEncodeText, EncoderTask::kNone);
   const std::string second = "the anvil";
   TokenizedInput input = runner.tokenize("the red hammer strikes the anvil and the forge", &second);
   const size_t first = input.first_end - input.first_begin;
@@ -308,7 +309,7 @@ TEST_CASE("Models without the head that is asked for say which class has it") {
 }
 
 TEST_CASE("Words of a passage have the tokens of the whole") {
-  const OpenModel opened(small_classifier());
+  const OpenModel opened = open_files(small_classifier());
   const std::string passage = "  The anvil, the hammer:\n42 crucibles. ";
   const PassageWords words = passage_words(*opened.tokenizer(), passage);
   std::vector<std::string> found;
@@ -335,7 +336,7 @@ TEST_CASE("Answers of long passages are the best of their windows") {
   // The same, window by window.
   EncoderRunner runner;
   runner.device = shared_handle();
-  runner.load(OpenModel(files.path()), {}, Capability::kAnswer, EncoderTask::kAnswer);
+  runner.load(open_files(files.path()), {}, Capability::kAnswer, EncoderTask::kAnswer);
   const PassageWords words = passage_words(*runner.tokenizer, passage);
   const TokenizedInput asked = runner.tokenize(question, nullptr);
   const size_t room = 48 - asked.ids.ids.size() - 2;  // </s> </s> between them, </s> at the end

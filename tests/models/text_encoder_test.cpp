@@ -4,7 +4,7 @@
 
 #include "models/encoding/sentence_config.h"
 #include "models/encoding/text_encoder_model.h"
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "models/loading/verify.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -23,7 +23,7 @@ struct Loaded {
   std::unique_ptr<Model> model;
 
   explicit Loaded(const std::filesystem::path& path, const ModelOptions& options = {})
-      : opened(path), model(load_model(shared_device(), opened, options)) {}
+      : opened(open_files(path)), model(load_model(shared_device(), opened, options)) {}
   EncodingModel& encoder() { return *model->encodes_text(); }
 };
 

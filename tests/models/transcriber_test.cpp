@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "models/families/open_model.h"
+#include "models/loading/open_files.h"
 #include "models/speech/speech_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -146,7 +146,7 @@ TEST_CASE("maps say where in the sound each token came from") {
 
 TEST_CASE("a prompt in one pass gives what its tokens give one by one") {
   if (whisper_folder().empty()) MULCIBER_SKIP("no reference models (set MULCIBER_FIXTURES)");
-  const OpenModel opened(whisper_folder());
+  const OpenModel opened = open_files(whisper_folder());
   const std::unique_ptr<Model> model = load_model(shared_device(), opened);
   SpeechModel& speech = *model->hears();
   const WhisperConfig& config = speech.config();

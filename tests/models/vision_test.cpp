@@ -2,8 +2,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/families/open_model.h"
 #include "models/families/vision_family.h"
+#include "models/loading/open_files.h"
 #include "models/loading/verify.h"
 #include "models/vision/vision_model.h"
 #include "tests/catch.h"
@@ -22,7 +22,7 @@ struct LoadedVision {
   std::unique_ptr<Model> model;
 
   explicit LoadedVision(const std::filesystem::path& path, const ModelOptions& options = {})
-      : opened(path), model(load_model(shared_device(), opened, options)) {}
+      : opened(open_files(path)), model(load_model(shared_device(), opened, options)) {}
   SeeingModel& seeing() { return *model->sees(); }
 };
 

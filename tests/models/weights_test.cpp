@@ -1,6 +1,6 @@
 // Forms in which a checkpoint may hold a weight: transposed, less one, in several tensors whose
 // rows take turns.
-#include "models/core/device_weights.h"
+#include "models/adapters/weights_load.h"
 
 #include <cstring>
 #include <fstream>
@@ -39,7 +39,7 @@ class Fixture {
   std::vector<float> load(const WeightSpec& spec) {
     Device& device = shared_device();
     const Checkpoint checkpoint(path_);
-    const Weights weights(device, {spec}, checkpoint, "test", MatrixStorage::kAsInFile);
+    const Weights weights = weights_of(device, {spec}, checkpoint, "test", {});
     BufferView view = weights["w"].view;
     view.size = spec.shape.elements() * sizeof(float);
     return download_as<float>(device, view);

@@ -49,6 +49,8 @@ const std::vector<Room>& rooms() {
       {"images", {"checkpoints", "base"}},
       {"models",
        {"layers", "ops", "runtime", "shaders", "checkpoints", "text", "audio", "images", "base"}},
+      {"capi",
+       {"models", "layers", "ops", "runtime", "checkpoints", "text", "audio", "images", "base"}},
       {"conformance", {"layers", "ops", "runtime", "shaders", "checkpoints", "base"}},
       {"apps",
        {"models", "conformance", "layers", "ops", "runtime", "checkpoints", "text", "audio",
@@ -74,6 +76,9 @@ struct Floors {
 
 const std::vector<Floors>& floors() {
   static const std::vector<Floors> kFloors = {
+      {"models",
+       {"core", "families", "networks", "adapters", "generation", "encoding", "translation",
+        "speech", "vision", "attention", "loading"}},
       {"apps", {"cli", "attention"}},
       {"apps/serve", {"http", "engine", "api"}},
       {"apps/serve/api", {"requests"}},
@@ -226,6 +231,11 @@ TEST_CASE("the layering check tells rooms below from rooms above", "[layering]")
   CHECK(include_problem("conformance/cases.h", "layers/linear.h").empty());
   CHECK(include_problem("apps/viewer/main.cpp", "apps/viewer/viewer.h").empty());
   CHECK(include_problem("apps/viewer/session.h", "mulciber/embedding.h").empty());
+
+  CHECK(include_problem("capi/handles.h", "models/families/open_model.h").empty());
+  CHECK(include_problem("models/generation/answer.h", "models/core/model.h").empty());
+  CHECK_FALSE(include_problem("models/core/model.h", "models/generation/answer.h").empty());
+  CHECK_FALSE(include_problem("models/loading/verify.cpp", "capi/handles.h").empty());
 
   CHECK_FALSE(include_problem("runtime/device.cpp", "layers/linear.h").empty());
   CHECK_FALSE(include_problem("layers/linear.cpp", "models/families/decoder_config.h").empty());
