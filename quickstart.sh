@@ -32,7 +32,7 @@ if ! { cmake -S "$root" -B "$root/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DMULCIBER_TESTS=OFF &&
   cmake --build "$root/build" --target mulciber; } >"$log" 2>&1; then
   tail -n 30 "$log"
-  echo "quickstart: the build failed; docs/building.md says what it needs"
+  echo "quickstart: the build failed; docs/internals/building.md says what it needs"
   exit 1
 fi
 echo "built $mulciber in $((SECONDS - start)) s"

@@ -258,7 +258,7 @@ void add_devices(Command& app, int& code) {
                    "also every kernel row, and why a row is not used");
   auto table = std::make_shared<bool>(false);
   command.add_flag("--kernels", *table,
-                   "print the table of kernel rows as Markdown (docs/kernels.md)");
+                   "print the table of kernel rows as Markdown (docs/reference/kernels.md)");
   auto test = std::make_shared<bool>(false);
   command.add_flag("--self-test", *test,
                    "test every kernel row that a device may choose, also those tested before; "

@@ -4,12 +4,12 @@
 On each stub device (tools/drivers/on_stub.sh) llama.cpp's Vulkan backend (Debian testing's libggml0-backend-vulkan)
 and Mulciber do the same work; what the driver made of both kernels, and what they cost by one model, becomes a table.
 
-  bench/compare_compiled.py --write                 # docs/compilers-llama-cpp.md
+  bench/compare_compiled.py --write                 # docs/reference/compilers-llama-cpp.md
   bench/compare_compiled.py --device 7900xtx b580   # to standard output
   bench/compare_compiled.py --keep /tmp/peer        # keep, and use again, what the engines printed
 
-Needs the folder of Debian testing with stubs (docs/building.md) and build-testing/mulciber in it; packages that are
-missing there are installed.
+Needs the folder of Debian testing with stubs (docs/internals/building.md) and build-testing/mulciber in it; packages
+that are missing there are installed.
 """
 
 import argparse
@@ -229,7 +229,7 @@ query leaves of them is counted as waste. A ratio below 1 is in Mulciber's favou
     yield from summary(rows)
     yield from f"""\
 With activations rounded as llama.cpp rounds them: to f16 where weights are (`half_activations`), to blocks of 8-bit
-integers where weights are in blocks (`--fast-activations`, docs/quantization.md); blank where the device has no
+integers where weights are in blocks (`--fast-activations`, docs/guide/quantization.md); blank where the device has no
 instruction for products of four bytes.
 """.splitlines()
     yield ""
@@ -267,7 +267,7 @@ def summary(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write docs/compilers-llama-cpp.md")
+    parser.add_argument("--write", action="store_true", help="write docs/reference/compilers-llama-cpp.md")
     parser.add_argument("--device", nargs="+", choices=DEVICES, default=DEVICES, metavar="NAME")
     parser.add_argument("--keep", type=pathlib.Path, help="folder of what the engines printed; used again")
     options = parser.parse_args()
@@ -286,7 +286,7 @@ def main():
             kept.write_text(json.dumps(results[device]))
     text = "\n".join(document(results, version))
     if options.write:
-        (ROOT / "docs/compilers-llama-cpp.md").write_text(text.rstrip("\n") + "\n")
+        (ROOT / "docs/reference/compilers-llama-cpp.md").write_text(text.rstrip("\n") + "\n")
     else:
         print(text)
 

@@ -4,8 +4,8 @@
     bench/compare_translation.py --test ../shared/data/multi30k/test_2016_flickr [--command build/mulciber]
         [Bahdanau=assets/en-de-bahdanau Luong=assets/en-de-luong Transformer=assets/en-de]
 
-Prints the tables of docs/recurrence.md. --test: files of that name with .en.gz and .de.gz. BLEU needs sacrebleu; without
-it the column stays empty. The driver is the machine's own, or what VK_DRIVER_FILES names.
+Prints the tables of docs/guide/recurrence.md. --test: files of that name with .en.gz and .de.gz. BLEU needs sacrebleu;
+without it the column stays empty. The driver is the machine's own, or what VK_DRIVER_FILES names.
 """
 
 import argparse

@@ -15,7 +15,7 @@ install(TARGETS libmulciber EXPORT mulciber-targets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mulciber DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
-# The recurrent models beside it are for comparison (docs/recurrence.md): they stay in the checkout.
+# The recurrent models beside it are for comparison (docs/guide/recurrence.md): they stay in the checkout.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets/en-de ${PROJECT_SOURCE_DIR}/assets/vit-digits
         DESTINATION ${CMAKE_INSTALL_DATADIR}/mulciber)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

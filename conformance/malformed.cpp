@@ -53,7 +53,7 @@ std::vector<SuiteCase> load_malformed(const Path& manifest, const ModelsUnderTes
   const Json document = read_json(manifest);
   if (!document.is_object() || !document.contains("entries") || !document["entries"].is_array()) {
     throw ModelError(manifest.string(), "has no list `entries`",
-                     "see docs/conformance-vectors.md for the format");
+                     "see docs/reference/conformance-vectors.md for the format");
   }
   std::vector<SuiteCase> cases;
   for (const Json& entry : document["entries"]) {
@@ -71,7 +71,7 @@ std::vector<SuiteCase> load_malformed(const Path& manifest, const ModelsUnderTes
       cases.push_back(std::move(c));
     } catch (const Json::exception& error) {
       throw ModelError(manifest.string(), fmt::format("entry {}: {}", cases.size(), error.what()),
-                       "see docs/conformance-vectors.md for the format");
+                       "see docs/reference/conformance-vectors.md for the format");
     }
   }
   return cases;

@@ -12,7 +12,7 @@ namespace mulciber::conformance {
 /// One case per entry of a manifest, "mulciber.malformed.NAME": pass where opening the file ends in
 /// a ModelError of two lines at most that names the file, or, where the entry's expectation says
 /// "control", in none. `models`, which opens them, outlives the cases. The format:
-/// docs/conformance-vectors.md. Throws ModelError when the manifest itself is malformed.
+/// docs/reference/conformance-vectors.md. Throws ModelError when the manifest itself is malformed.
 std::vector<SuiteCase> load_malformed(const std::filesystem::path& manifest,
                                       const ModelsUnderTest& models);
 

@@ -1,5 +1,6 @@
-// Every attention of docs/attention.md as one description: score, selection, roles and heads. What
-// it is made of becomes matrix products and one fused kernel, the best that the device has for it.
+// Every attention of docs/reference/attention.md as one description: score, selection, roles and
+// heads. What it is made of becomes matrix products and one fused kernel, the best that the device
+// has for it.
 #pragma once
 
 #include <optional>

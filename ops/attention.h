@@ -1,5 +1,5 @@
 // Attention over many heads with an online softmax, and its map for reading: every score, mask and
-// pattern that docs/attention.md lists, under one set of options.
+// pattern that docs/reference/attention.md lists, under one set of options.
 #pragma once
 
 #include <optional>

@@ -87,7 +87,7 @@ std::span<const Kernel> kernels();
 /// The row of that id, or null.
 const Kernel* find_kernel(std::string_view id);
 
-/// The table as Markdown: docs/kernels.md, which a test compares with it.
+/// The table as Markdown: docs/reference/kernels.md, which a test compares with it.
 std::string kernel_table_markdown();
 
 /// Invocations per workgroup of a row on a device.

@@ -82,7 +82,9 @@ struct BarrierLine {
 inline std::string barrier_list_file() {
   return (source_dir() / "tests/mutants/barriers.txt").string();
 }
-inline std::string barrier_page_file() { return (source_dir() / "docs/barriers.md").string(); }
+inline std::string barrier_page_file() {
+  return (source_dir() / "docs/reference/barriers.md").string();
+}
 
 /// Lines "ROW NUMBER KIND ORDER=CASE..." and "ROW NUMBER KIND unseen REASON", after the first empty
 /// line; before it stands what `heading` gets.
@@ -139,7 +141,7 @@ inline std::string summary_of(const std::vector<const BarrierLine*>& lines) {
   return text;
 }
 
-/// docs/barriers.md. Rows of one source with one verdict share a line.
+/// docs/reference/barriers.md. Rows of one source with one verdict share a line.
 inline std::string barrier_page(const std::vector<BarrierLine>& lines) {
   std::map<std::string, std::vector<const BarrierLine*>> by_row;
   for (const BarrierLine& line : lines) by_row[line.row].push_back(&line);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the conformance suite on every driver and mask of docs/conformance.md, and writes that file.
+# Runs the conformance suite on every driver and mask of docs/reference/conformance-results.md, and writes that file.
 #   tools/conformance_matrix.sh [RUN...]      all, or those named (see the list below)
 # Records go to ${MULCIBER_RUNS:-conformance-runs}, one file a run; a run that stopped goes on, one that is whole is
 # kept: remove its file to make it anew. Drivers come from tools/drivers/software.sh and debian-testing.sh; what is not
@@ -68,6 +68,6 @@ for entry in "${list[@]}"; do
   if whole "$runs/$name.jsonl"; then files+=("$runs/$name.jsonl"); fi
 done
 ((${#files[@]} > 0)) || { say "no run is whole"; exit 1; }
-"$mulciber" conform --matrix "${files[@]}" --findings docs/conformance-findings.md >"$runs/conformance.md"
-mv "$runs/conformance.md" docs/conformance.md
-say "wrote docs/conformance.md from ${#files[@]} runs"
+"$mulciber" conform --matrix "${files[@]}" --findings docs/reference/conformance-findings.md >"$runs/conformance.md"
+mv "$runs/conformance.md" docs/reference/conformance-results.md
+say "wrote docs/reference/conformance-results.md from ${#files[@]} runs"

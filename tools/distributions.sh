@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds and tests this checkout where people are: in bare folders of Debian 12, 13 and testing, each with a clone of the
-# last commit, it runs ./quickstart.sh --yes and ./test.sh --yes and prints the table that docs/building.md carries. Needs
-# root and a Debian mirror; exits 77 where it cannot make a folder. Works again: bare folders and compiled objects stay in
-# ${MULCIBER_DISTRIBUTIONS:-~/.cache/mulciber-distributions}, logs in build/distributions.
+# last commit, it runs ./quickstart.sh --yes and ./test.sh --yes and prints the table that docs/internals/building.md
+# carries. Needs root and a Debian mirror; exits 77 where it cannot make a folder. Works again: bare folders and compiled
+# objects stay in ${MULCIBER_DISTRIBUTIONS:-~/.cache/mulciber-distributions}, logs in build/distributions.
 #   tools/distributions.sh [--build-only | --compilers] [--keep] [debian-12] [debian-13] [debian-testing]
 #   --build-only  compile and link the command alone, in a folder that is kept with its packages
 #   --compilers   compile everything with GCC 13 and clang 19 (Ubuntu 24.04's and 26.04's), in the folder of Debian 13

@@ -23,7 +23,7 @@ done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   echo "install_dependencies: there is no apt here, so this script cannot install anything."
-  echo "Install the equivalents of these Debian packages, then build as docs/building.md says:"
+  echo "Install the equivalents of these Debian packages, then build as docs/internals/building.md says:"
   printf '  %s\n' "${packages[*]}"
   for tool in c++ cmake ninja; do
     command -v "$tool" >/dev/null || { echo "Missing at least: $tool"; exit 1; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures the chosen kernels and a translation on several Vulkan drivers, in turns, and writes the table of
-docs/performance.md.
+docs/internals/performance.md.
 
-    tools/measure.py --command build/mulciber --model assets/en-de [--rounds 3] NAME=ICD.json ... > docs/performance.md
+    tools/measure.py --command build/mulciber --model assets/en-de [--rounds 3] NAME=ICD.json ...
 
 Each round visits every driver once, so that a busy moment of the machine does not fall on one of them alone; the
 table holds medians over rounds. NAME= without a file uses the machine's default driver. A command of several words

@@ -2,9 +2,9 @@
 # One run of everything that a GPU is needed for, the most important first: the conformance suite,
 # the models' recorded results, the rates of the kernels and models that matter, the tuner,
 # llama.cpp's Vulkan backend beside ours, then the rest of the suite, every kernel's rate, the tests.
-# Results go to ${OUT:-docs/results/DEVICE}, with date, driver and commands. Steps for which there is
-# no time are named. Run again, it goes on where it stopped. Exit code 1: a step failed, after all
-# others were tried.
+# Results go to ${OUT:-docs/internals/results/DEVICE}, with date, driver and commands. Steps for
+# which there is no time are named. Run again, it goes on where it stopped. Exit code 1: a step
+# failed, after all others were tried.
 #   tools/on_gpu.sh [--minutes N] [--device NAME] [--build FOLDER] [--gguf FILE]...
 #                   [--llama-bench COMMAND] [--packages FOLDER] [--pack FILE] [--steps GLOB] [--again]
 #   --minutes      stop after so many (default: when all is done)
@@ -108,7 +108,7 @@ if [[ ! -x $mulciber ]]; then
 fi
 named=$("$mulciber" devices "${device[@]}" 2>/dev/null | sed -n 's/^[0-9]*: //p' | head -n 1)
 [[ -n $named ]] || { "$mulciber" devices "${device[@]}"; echo "on_gpu: no device"; exit 1; }
-results=${OUT:-docs/results/$(tr -cs '[:alnum:]' - <<<"${named,,}" | sed 's/^-*//; s/-*$//')}
+results=${OUT:-docs/internals/results/$(tr -cs '[:alnum:]' - <<<"${named,,}" | sed 's/^-*//; s/-*$//')}
 mkdir -p "$results"
 echo "$named; results in $results"
 

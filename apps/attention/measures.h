@@ -1,5 +1,5 @@
 // What attention maps add up to: how widely each head reads, and what reaches a token through all
-// layers. Host only; docs/attention-maps.md has the formulas.
+// layers. Host only; docs/guide/attention-maps.md has the formulas.
 #pragma once
 
 #include <cstddef>

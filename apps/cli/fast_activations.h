@@ -9,7 +9,7 @@ inline void add_fast_activations_option(Command& command, bool& fast) {
   command.add_flag("--fast-activations", fast,
                    "quantize activations to 8 bits for products with quantized weights: less to "
                    "compute on devices with integer dot products, and less exact "
-                   "(docs/performance.md)");
+                   "(docs/internals/performance.md)");
 }
 
 }  // namespace mulciber::apps

@@ -154,9 +154,9 @@ void add_conform(Command& app, int& code) {
       .group(kCases);
   command.add_flag("--mustpass", options->rule.must_pass, "the short list").group(kCases);
   command
-      .add_option(
-          "--vectors", options->child.vectors,
-          "add recorded results: FILE.json with FILE.safetensors (docs/conformance-vectors.md)")
+      .add_option("--vectors", options->child.vectors,
+                  "add recorded results: FILE.json with FILE.safetensors "
+                  "(docs/reference/conformance-vectors.md)")
       .type_name("FILE")
       .one_value_each()
       .group(kCases);
@@ -262,7 +262,8 @@ void add_conform(Command& app, int& code) {
       .group(kReports);
   command
       .add_option("--matrix", options->matrix,
-                  "run nothing: print a Markdown table of several runs, docs/conformance.md")
+                  "run nothing: print a Markdown table of several runs, "
+                  "docs/reference/conformance-results.md")
       .type_name("FILES")
       .group(kReports);
   command

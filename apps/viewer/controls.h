@@ -10,7 +10,7 @@
 
 namespace mulciber::viewer {
 
-/// Orbit, pan, zoom, and the keys of docs/viewer.md.
+/// Orbit, pan, zoom, and the keys of docs/guide/viewer.md.
 void control(View& view, const Layout& layout, const Session& session, Wishes& wishes);
 
 /// Where the corners of a tile are in the window: upper left, upper right, lower right, lower left.

@@ -61,7 +61,8 @@ std::optional<Options> read_options(int argc, char** argv, int& code) {
   app.add_option("--resized-height", options.resized_height)->group("");
   app.footer(
       "Example: mulciber-viewer --text \"The old house stands near the river.\"\n"
-      "A file or folder that is dragged onto the window is loaded. docs/viewer.md has the keys.");
+      "A file or folder that is dragged onto the window is loaded. docs/guide/viewer.md has the "
+      "keys.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,6 @@
-// Colors: those of the attention page, light and dark (docs/attention-maps.md). Weights are even
-// steps of OKLab lightness away from the background, so that their order survives grey printing and
-// color blindness.
+// Colors: those of the attention page, light and dark (docs/guide/attention-maps.md). Weights are
+// even steps of OKLab lightness away from the background, so that their order survives grey
+// printing and color blindness.
 #pragma once
 
 #include <array>

@@ -58,8 +58,8 @@ std::vector<AttentionVariant> attention_prefill_variants();
 std::vector<AttentionVariant> attention_family_variants();
 /// One key for all heads, whose last columns are its value.
 std::vector<AttentionVariant> latent_attention_variants();
-/// Every kind of docs/attention.md at the size of one dense problem, for the bench: `suffix` names
-/// it. Windows are a sixteenth of the keys.
+/// Every kind of docs/reference/attention.md at the size of one dense problem, for the bench:
+/// `suffix` names it. Windows are a sixteenth of the keys.
 std::vector<AttentionVariant> attention_kinds(const AttentionVariant& dense);
 
 }  // namespace mulciber::conformance

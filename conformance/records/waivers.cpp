@@ -62,7 +62,7 @@ const std::vector<Waiver>& known_waivers() {
        .device = "256 bits",
        .cases = "mulciber.matmul.unrolled_4_f32.*.relu.bias*",
        .reason = "wrong and varying sums with vectors of 256 bits; the row is not chosen there",
-       .link = "docs/conformance-findings.md"},
+       .link = "docs/reference/conformance-findings.md"},
   };
   return list;
 }

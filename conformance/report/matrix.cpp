@@ -131,7 +131,7 @@ std::string matrix_markdown(const std::vector<RunRecord>& runs, size_t suite_cas
       "for a row takes it from\n"
       "`shaders/pinned`; only one with `MULCIBER_SHADERS=local` lacks it.) What a verdict rests "
       "on, and what it does not see,\n"
-      "stands in [conformance-method.md](conformance-method.md).\n\n"
+      "stands in [conformance-method.md](../internals/conformance-method.md).\n\n"
       "| driver | passed | failed | known | poor | not run | runs of each case |\n| --- | --- | "
       "--- | --- | --- | --- | --- |\n";
   const std::vector<std::string> labels = labels_of(runs);

@@ -1,4 +1,4 @@
-// Runs on several drivers side by side, as Markdown: docs/conformance.md.
+// Runs on several drivers side by side, as Markdown: docs/reference/conformance-results.md.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Recorded results of attention as cases: the entries of attention.json
-// (docs/conformance-vectors.md).
+// (docs/reference/conformance-vectors.md).
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What files of outside vectors hold: members of an entry, its tensors, and how far a device's
-// number may be from a recorded one. The format: docs/conformance-vectors.md.
+// number may be from a recorded one. The format: docs/reference/conformance-vectors.md.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Recorded results of recurrent networks as cases: the entries of recurrent.json
-// (docs/conformance-vectors.md).
+// (docs/reference/conformance-vectors.md).
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ std::vector<SuiteCase> load_vectors(const Path& path) {
   const Json document = read_json(path);
   if (!document.is_object() || !document.contains("cases") || !document["cases"].is_array()) {
     throw ModelError(path.string(), "has no list `cases`",
-                     "see docs/conformance-vectors.md for the format");
+                     "see docs/reference/conformance-vectors.md for the format");
   }
   Path tensors = path;
   std::unique_ptr<const SafetensorsFile> file;
@@ -70,7 +70,7 @@ std::vector<SuiteCase> load_vectors(const Path& path) {
       }
     } catch (const Json::exception& error) {
       throw ModelError(path.string(), fmt::format("{}: {}", where, error.what()),
-                       "see docs/conformance-vectors.md for the format");
+                       "see docs/reference/conformance-vectors.md for the format");
     }
   }
   return cases;

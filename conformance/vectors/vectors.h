@@ -1,5 +1,5 @@
 // Outside vectors: recorded inputs and results in a file, as cases. The format:
-// docs/conformance-vectors.md.
+// docs/reference/conformance-vectors.md.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Attention of every kind on any Vulkan device: a description, arrays in, arrays out. Formulas and
-// sources: docs/attention.md. No Vulkan headers are needed. Errors are the types of
+// sources: docs/reference/attention.md. No Vulkan headers are needed. Errors are the types of
 // mulciber/error.h; nothing is printed.
 #pragma once
 

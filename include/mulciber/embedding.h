@@ -1,6 +1,7 @@
 // Mulciber inside a Vulkan application: on the host's device, in its queue, with its memory, in its
-// command buffers. docs/embedding.md is the guide. Calls no loader, reads no environment, starts no
-// threads, and touches no file that it is not given. Errors are the types of mulciber/error.h.
+// command buffers. docs/guide/embedding.md is the guide. Calls no loader, reads no environment,
+// starts no threads, and touches no file that it is not given. Errors are the types of
+// mulciber/error.h.
 #pragma once
 
 #include <cstdint>

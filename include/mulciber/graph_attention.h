@@ -1,6 +1,6 @@
 // Graph attention networks on any Vulkan device: nodes attend to their neighbours alone, and what
-// is no edge takes neither time nor memory. Formulas and sources: docs/attention.md. Errors are the
-// types of mulciber/error.h; nothing is printed.
+// is no edge takes neither time nor memory. Formulas and sources: docs/reference/attention.md.
+// Errors are the types of mulciber/error.h; nothing is printed.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ struct LoadOptions {
   /// Of language models whose file is quantized: activations are quantized to 8 bits too, a scale
   /// for every 32, before they are multiplied with such weights, as llama.cpp does. GPUs with an
   /// instruction for dot products of 8-bit integers have far less to compute then, and the model's
-  /// output moves by what is rounded off (docs/performance.md has figures). On other GPUs nothing
-  /// changes; software drivers do the same without being faster. Not with half_activations.
+  /// output moves by what is rounded off (docs/internals/performance.md has figures). On other GPUs
+  /// nothing changes; software drivers do the same without being faster. Not with half_activations.
   bool fast_activations = false;
   /// Most device memory the model may take, bytes; 0: what the device has available.
   uint64_t memory_limit = 0;

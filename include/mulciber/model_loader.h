@@ -1,5 +1,5 @@
 // Models that are loaded a part in every frame, and pipelines that are compiled a few at a time.
-// docs/embedding.md is the guide. No Vulkan headers are needed. Errors are the types of
+// docs/guide/embedding.md is the guide. No Vulkan headers are needed. Errors are the types of
 // mulciber/error.h.
 #pragma once
 

@@ -1,5 +1,5 @@
 /* Mulciber for C: models on a Vulkan device of the host's, in slices that fit its frames. The rules
- * are those of mulciber/embedding.h, which docs/embedding.md explains. C11.
+ * are those of mulciber/embedding.h, which docs/guide/embedding.md explains. C11.
  *
  * Every function that can fail returns a MulciberStatus; mulciber_message() then says what failed,
  * where, and what to do about it. No exception leaves a function. Structures begin with their size,

@@ -1,6 +1,6 @@
 // Pictures through a vision transformer in slices, on the host's device: vectors, states and maps
-// of attention over their patches in the host's memory. docs/embedding.md is the guide. Errors are
-// the types of mulciber/error.h; nothing is printed.
+// of attention over their patches in the host's memory. docs/guide/embedding.md is the guide.
+// Errors are the types of mulciber/error.h; nothing is printed.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ VisionLanguageConfig read(const ConfigReader& config) {
   tower.names.final_norm = "post_layernorm";
   // A patch has the position that its place, as a fraction of the side, falls on (Dehghani et al.
   // 2023, arXiv:2307.06304). Tiles are whole squares, so that this is its own; rounding in
-  // transformers may put some patches of a few sizes on a neighbour's (docs/vision.md).
+  // transformers may put some patches of a few sizes on a neighbour's (docs/guide/vision.md).
   if (tower.height != tower.width_pixels)
     config.fail("vision_config", "has pictures that are no squares, which are not supported");
   PictureConnector& connector = model.connector;

@@ -1,4 +1,4 @@
-// Translation models with recurrent encoders and decoders. docs/recurrence.md describes their
+// Translation models with recurrent encoders and decoders. docs/guide/recurrence.md describes their
 // files.
 #pragma once
 

@@ -1,5 +1,5 @@
-// How rows of block types lie in memory, for GLSL and C++ (docs/quantization.md). A row is four
-// runs of 32-bit words, and padding to 16 bytes:
+// How rows of block types lie in memory, for GLSL and C++ (docs/internals/quantization.md). A row
+// is four runs of 32-bit words, and padding to 16 bytes:
 //   values        per 32 elements 2 words of two bits each, 4 of nibbles, or 8 of bytes: the
 //                 quantized integers, or codes that stand for them
 //   high          per 32 elements one word for each further bit of the integers

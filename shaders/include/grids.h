@@ -1,6 +1,7 @@
-// How rows of ggml's IQ2 and IQ3 lie in memory, for GLSL and C++ (docs/quantization.md). Of 8 or 4
-// neighbours a table of the type (grid_tables.h), its grid, has the magnitudes; the row has the
-// number of an entry, and signs. A row is four runs of 32-bit words, and padding to 16 bytes:
+// How rows of ggml's IQ2 and IQ3 lie in memory, for GLSL and C++ (docs/internals/quantization.md).
+// Of 8 or 4 neighbours a table of the type (grid_tables.h), its grid, has the magnitudes; the row
+// has the number of an entry, and signs. A row is four runs of 32-bit words, and padding to 16
+// bytes:
 //   indices       per 32 elements a byte for each entry, the lower eight bits of its number
 //   signs         per 32 elements a word: a bit for each element; or seven of eight bits, of which
 //                 an even number is set, and from bit 28 on the scale of the 32 (IQ2_XXS, IQ3_XXS)

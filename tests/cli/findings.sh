@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The faults of drivers that docs/conformance-findings.md tells of are there, on the drivers that it names, and on no
-# other. Builds the shaders of tests/findings as folders of their own.
+# The faults of drivers that docs/reference/conformance-findings.md tells of are there, on the drivers that it names, and
+# on no other. Builds the shaders of tests/findings as folders of their own.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

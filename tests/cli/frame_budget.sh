@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Frames with a translation beside them: the picture and the text. How long they take is for a quiet machine and a person
-# (docs/embedding.md). MULCIBER and EXAMPLES come from ctest.
+# (docs/guide/embedding.md). MULCIBER and EXAMPLES come from ctest.
 set -euo pipefail
 fail() { echo "FAILED: $*"; exit 1; }
 [[ -x $EXAMPLES/frame_budget ]] || { echo "skipped: frame_budget: the example was not built"; exit 77; }

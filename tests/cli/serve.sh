@@ -288,11 +288,11 @@ kill "${others[@]}"
 wait "${others[@]}" || true
 becomes mulciber_answers 0
 
-# The examples of docs/server.md.
+# The examples of docs/guide/serving.md.
 # shellcheck disable=SC2016 # a fence of Markdown
-sed -n '/^```bash$/,/^```$/p' "$MULCIBER_SOURCE/docs/server.md" | grep -v '^```' | sed 's/^curl -s/curl -fsS/' >examples
-(($(grep -c '^curl' examples) >= 9)) || fail "docs/server.md has no examples"
-url=$url bash -euo pipefail examples >answer || fail "an example of docs/server.md: $(tail -c 300 answer)"
+sed -n '/^```bash$/,/^```$/p' "$MULCIBER_SOURCE/docs/guide/serving.md" | grep -v '^```' | sed 's/^curl -s/curl -fsS/' >examples
+(($(grep -c '^curl' examples) >= 9)) || fail "docs/guide/serving.md has no examples"
+url=$url bash -euo pipefail examples >answer || fail "an example of docs/guide/serving.md: $(tail -c 300 answer)"
 
 # SIGTERM: what is under way is finished, who comes then is sent away, and the server ends with success.
 growing='"model":"chat","ignore_eos":true,"prompt":"x","max_tokens":1000'

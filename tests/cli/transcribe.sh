@@ -95,7 +95,7 @@ if [[ ${MULCIBER_MODELS:-} == 1 ]]; then
   done
   whisper=$("$MULCIBER_SOURCE/tools/fetch_whisper.sh")
   python3 "$MULCIBER_SOURCE/tools/word_errors.py" "$MULCIBER" "$whisper" >rate
-  # docs/speech.md has the rate.
+  # docs/guide/speech.md has the rate.
   python3 -c 'import sys; rate = float(open("rate").read().split()[-2]); sys.exit(rate > 20)' ||
     fail "more than a fifth of the words are wrong: $(<rate)"
 fi

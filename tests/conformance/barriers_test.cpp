@@ -1,8 +1,8 @@
 // Without any one barrier of any one row some case must give other bits in some order of workgroups
 // and subgroups; if none does, tests/mutants/barriers.txt says why.
 //   MULCIBER_BARRIERS=write barriers_test   looks for cases anew, and writes the list and
-//                                           docs/barriers.md; MULCIBER_BARRIER_ROWS=GLOB: of those
-//                                           rows alone
+//                                           docs/reference/barriers.md; MULCIBER_BARRIER_ROWS=GLOB:
+//                                           of those rows alone
 #include <cstdio>
 #include <cstdlib>
 #include <list>
@@ -245,7 +245,7 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
   std::ofstream(barrier_page_file()) << barrier_page(written);
 }
 
-TEST_CASE("docs/barriers.md is the page of the list of barriers") {
+TEST_CASE("docs/reference/barriers.md is the page of the list of barriers") {
   std::ifstream in(barrier_page_file());
   const std::string document{std::istreambuf_iterator<char>(in), {}};
   INFO("run: MULCIBER_BARRIERS=write MULCIBER_BARRIER_ROWS=none build/tests/conformance_tests");

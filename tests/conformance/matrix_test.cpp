@@ -1,4 +1,4 @@
-// The table of several runs, docs/conformance.md.
+// The table of several runs, docs/reference/conformance-results.md.
 #include "conformance/report/matrix.h"
 #include "tests/catch.h"
 

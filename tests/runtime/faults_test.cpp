@@ -1,6 +1,6 @@
 // Every Vulkan call that can fail fails in turn, while models are loaded, run in slices and
 // destroyed on a host's device: each time an error and nothing left behind, and the device goes on.
-//   MULCIBER_FAULTS=write runtime_tests -# "[#faults_test]"   writes docs/faults.md
+//   MULCIBER_FAULTS=write runtime_tests -# "[#faults_test]"   writes docs/reference/faults.md
 #include <execinfo.h>
 
 #include <algorithm>
@@ -220,7 +220,7 @@ bool may_give(const std::string& function, VkResult result) {
   return result != VK_TIMEOUT || function.starts_with("vkWait");
 }
 
-std::string file_of_page() { return (source_dir() / "docs/faults.md").string(); }
+std::string file_of_page() { return (source_dir() / "docs/reference/faults.md").string(); }
 
 }  // namespace
 

@@ -201,7 +201,7 @@ class Luong(EncoderDecoder):
 
 
 def recurrent_config(model) -> dict:
-    """What config.json says of the network, beside what every model's says (docs/recurrence.md)."""
+    """What config.json says of the network, beside what every model's says (docs/guide/recurrence.md)."""
     sizes = dict(embedding_size=model.width, hidden_size=model.hidden, scale_embedding=True)
     if isinstance(model, Bahdanau):
         return dict(model_type="bahdanau", attention_size=len(model.score), max_position_embeddings=512, **sizes)
