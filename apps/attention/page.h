@@ -1,5 +1,6 @@
 // Attention maps for people: a self-contained interactive page, a figure, and JSON.
-// Host only; docs/guide/attention-maps.md explains what the maps show and the JSON schema.
+// Host only; docs/guide/attention-maps.md explains what the maps show,
+// docs/reference/attention-json.md the JSON schema.
 #pragma once
 
 #include <cstddef>

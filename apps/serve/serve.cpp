@@ -240,8 +240,8 @@ void add_serve(Command& app, int& code) {
   command.footer(
       "Endpoints: /v1/chat/completions, /v1/completions, /v1/responses, /v1/embeddings, "
       "/v1/audio/transcriptions, /v1/models, /translate, /attention,\n"
-      "/tokenize, /detokenize, /health, /metrics, and a page to chat at /. docs/guide/serving.md "
-      "has all. "
+      "/tokenize, /detokenize, /health, /metrics, and a page to chat at /. "
+      "docs/reference/http-api.md has all. "
       "SIGTERM and Ctrl-C let answers under way finish.\n\n"
       "Exit code: 0 stopped, 2 bad input, 4 no device or a device failure.\n"
       "Example: mulciber serve -m models/qwen3-0.6b.gguf --port 8080");

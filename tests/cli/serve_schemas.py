@@ -1,4 +1,4 @@
-"""Answers by random JSON schemas of the subset that docs/guide/language-models.md lists, checked by python3-jsonschema.
+"""Answers by random JSON schemas of the subset that docs/guide/structured-output.md lists, checked by python3-jsonschema.
 
     python3 serve_schemas.py URL [COUNT [SEED]]"""
 import collections

@@ -104,7 +104,7 @@ struct HttpServer::Impl : httplib::Server {
       if (route.matches(path))
         throw ApiError(405, fmt::format("{} takes {}, not {}", printable(path), route.method,
                                         printable(method)));
-    throw ApiError(404, "there is nothing at this address; see docs/guide/serving.md", "",
+    throw ApiError(404, "there is nothing at this address; see docs/reference/http-api.md", "",
                    "unknown_address");
   }
 
