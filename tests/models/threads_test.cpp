@@ -1,6 +1,6 @@
 // Hosts in several threads: each with a device of its own, or on one queue that they share. Whether
 // anything is used unguarded is what a build with -DMULCIBER_SANITIZE=thread says of them
-// (docs/internals/building.md); MULCIBER_THREAD_ROUNDS is how often each translates.
+// (docs/internals/testing.md); MULCIBER_THREAD_ROUNDS is how often each translates.
 #include <atomic>
 #include <cstdlib>
 #include <functional>
