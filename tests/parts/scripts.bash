@@ -1,4 +1,4 @@
-# Form: scripts, formatting and long files, for test.sh to source.
+# Form: scripts, formatting, long files and links of the documents, for test.sh to source.
 
 # Tables, which may have any length, each with its reason.
 tables=(
@@ -53,5 +53,6 @@ run_scripts() {
   fi
   check "format" formatting
   check "Docker's context" docker_context
+  check "links of documents" tests/source/links.py
   note_long_files
 }
