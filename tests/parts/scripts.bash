@@ -1,4 +1,4 @@
-# Form: scripts, formatting, long files and links of the documents, for test.sh to source.
+# Form: scripts, formatting, long files, links of the documents and Doxygen's pages, for test.sh to source.
 
 # Tables, which may have any length, each with its reason.
 tables=(
@@ -54,5 +54,6 @@ run_scripts() {
   check "format" formatting
   check "Docker's context" docker_context
   check "links of documents" tests/source/links.py
+  check "pages of the interface" tools/api_pages.sh --check
   note_long_files
 }
