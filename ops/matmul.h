@@ -46,7 +46,7 @@ struct MatmulOptions {
   bool padded = false;
   /// Gated feed-forward: rows 2 i of the weight are gates, rows 2 i + 1 what they gate (and so is
   /// the bias), and the result has N / 2 columns: activation(x Wgate^T + bgate) * (x Wup^T + bup).
-  /// WeightSpec::interleaved (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,
+  /// WeightSpec::in_turns (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,
   /// arXiv:2002.05202.
   bool gated = false;
   /// Parts into which K is split over workgroups (ops/split_k.h), by rows that can; sums are then

@@ -291,9 +291,6 @@ struct PromptPart {
   uint32_t tokens = 0;
 };
 
-/// Stands in Generation::prompt_ids for an embedding of the host's.
-constexpr uint32_t kNoTokenId = UINT32_MAX;
-
 /// What a GenerationTask leaves in memory of the host's.
 struct GenerationOutputs {
   /// After each step the logits that its token was chosen from, TextGenerator::vocabulary() floats:

@@ -1,4 +1,5 @@
-// The public interface of the library: every header of it.
+// The public C++ interface, but for applications that lend their own VkDevice: those include
+// mulciber/embedding.h or mulciber/picture_task.h, which need Vulkan's headers.
 #pragma once
 
 #include "mulciber/attention.h"

@@ -154,6 +154,9 @@ struct TokenAttention {
   std::vector<std::string> tokens;  // as a person sees them; U+2581 for a space that begins a word
 };
 
+/// The id of an embedding that no token has, in Generation::prompt_ids.
+constexpr uint32_t kNoTokenId = UINT32_MAX;
+
 struct Generation {
   std::string text;
   std::vector<uint32_t> ids;  // a token that ended the answer included

@@ -15,8 +15,6 @@ namespace mulciber {
 
 namespace {
 
-static_assert(kNoToken == kNoTokenId);
-
 /// A prompt's ids, and the embeddings among them.
 struct EncodedPrompt {
   std::vector<uint32_t> ids;
@@ -101,7 +99,7 @@ EncodedPrompt GenerationTask::Work::encode(const TextGenerator::Impl& impl,
     encoded.embeddings.push_back(from);
     const uint64_t total = encoded.ids.size() + uint64_t{part.tokens};
     if (total >= impl.context) impl.refuse_prompt(total);
-    encoded.ids.resize(total, kNoToken);
+    encoded.ids.resize(total, kNoTokenId);
     encoded.last.clear();
   }
   if (encoded.ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");

@@ -8,10 +8,11 @@
 #include "base/clock.h"
 #include "models/core/device_weights.h"
 #include "models/generation/answer_grammar.h"
+#include "models/generation/decoding.h"
 #include "models/generation/not_finite.h"
 #include "models/generation/sequence_run.h"
-#include "models/generation/decoding.h"
 #include "mulciber/error.h"
+#include "mulciber/text_generator.h"
 
 namespace mulciber {
 namespace {
@@ -309,7 +310,7 @@ void SequenceBatch::begin(Run& run) {
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     for (uint32_t id : request.prompts[row]) {
       if (id >= network_.vocabulary &&
-          (id != kNoToken || (request.embeddings.empty() && request.given.empty())))
+          (id != kNoTokenId || (request.embeddings.empty() && request.given.empty())))
         throw ModelError(
             "prompt",
             fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),

@@ -27,9 +27,6 @@ enum class SequenceEnd {
   kCancelled,
 };
 
-/// Stands in a prompt, and in what a row holds, for an embedding that no token has.
-constexpr uint32_t kNoToken = UINT32_MAX;
-
 /// Embeddings in memory of a caller's, (count, D) f32, for tokens of a prompt from `first` on.
 struct PromptRows {
   uint32_t first = 0, count = 0;
@@ -41,7 +38,7 @@ class AnswerGrammar;
 struct SequenceRequest {
   /// Ids per row, behind what the row holds already; a row without any is left as it is.
   std::vector<std::vector<uint32_t>> prompts;
-  /// Of the only row, of start(): in the order of their tokens, which are kNoToken in the prompt.
+  /// Of the only row, of start(): in the order of their tokens, which are kNoTokenId in the prompt.
   std::vector<PromptRows> embeddings;
   /// Of generate(), and of the only row: the same from the host, of a network that sees.
   std::vector<GivenRows> given;

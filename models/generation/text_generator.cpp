@@ -100,7 +100,7 @@ uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<
   // Nor are embeddings of a host's, which may be others by now, or the states of what is held.
   const std::span<const uint32_t> told = identity.empty() ? ids : identity;
   const auto end =
-      request.states ? told.begin() : std::find(told.begin(), told.end() - 1, kNoToken);
+      request.states ? told.begin() : std::find(told.begin(), told.end() - 1, kNoTokenId);
   const auto common = std::mismatch(told.begin(), end, held.begin(), held.end());
   batch->truncate(0, static_cast<uint32_t>(common.first - told.begin()));
   const uint32_t reused = batch->length(0);
@@ -216,7 +216,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   if (options.lookup > 0 || options.draft) return impl.speculate(encoded, options);
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
   for (const ShownTile& tile : shown.tiles)
-    std::fill_n(all.begin() + tile.first, tile.count, kNoToken);
+    std::fill_n(all.begin() + tile.first, tile.count, kNoTokenId);
   if (options.shift && options.attention)
     throw SettingError("GenerateOptions::shift", "is asked for together with attention",
                        "attention is kept of texts that fit the context");

@@ -48,8 +48,7 @@ TEST_CASE("a chat request is read") {
          "user": "somebody", "response_format": {"type": "text"}, "tools": null)"));
   CHECK(request.chat);
   CHECK(request.model == "m");
-  CHECK(Json::parse(request.messages_json) ==
-        Json::parse(R"([{"role": "user", "content": "Hello"}])"));
+  CHECK(request.messages == Json::parse(R"([{"role": "user", "content": "Hello"}])"));
   CHECK(request.n == 3);
   CHECK(request.max_tokens == 7);
   CHECK(request.sampling.temperature == 0.5f);
@@ -88,7 +87,7 @@ TEST_CASE("a completion request is read") {
 
 TEST_CASE("messages become what templates take") {
   const auto messages = [](const std::string& list) {
-    return Json::parse(parse_chat_request("{\"messages\": " + list + "}").messages_json);
+    return parse_chat_request("{\"messages\": " + list + "}").messages;
   };
   CHECK(messages(R"([{"role": "developer", "content": [{"type": "text", "text": "a"},
                                                        {"type": "text", "text": "b"}]}])") ==
@@ -272,8 +271,7 @@ TEST_CASE("a request for a response is read") {
   CHECK(request.completion.grammar);
   ResponsesRequest cut = request;
   cut.set_messages(request.messages, 2);
-  CHECK(Json::parse(cut.completion.messages_json) ==
-        Json::parse(R"([{"role": "system", "content": "Be brief."},
+  CHECK(cut.completion.messages == Json::parse(R"([{"role": "system", "content": "Be brief."},
                         {"role": "tool", "tool_call_id": "1", "content": "b"}])"));
 
   const auto refused = [](const std::string& more) -> std::string {

@@ -107,11 +107,11 @@ TokenRecord TokenTexts::next(const AnswerEvent& event) {
 }
 
 TokenRecord TokenTexts::next(uint32_t id, std::optional<float> log_probability,
-                             const std::vector<LikelyToken>& likeliest) {
+                             const std::vector<TokenProbability>& likeliest) {
   TokenRecord record;
   record.bytes = text_behind(id);
   record.log_probability = log_probability;
-  for (const LikelyToken& likely : likeliest)
+  for (const TokenProbability& likely : likeliest)
     record.likeliest.emplace_back(text_behind(likely.id), likely.log_probability);
   before_ = static_cast<int32_t>(id);
   return record;

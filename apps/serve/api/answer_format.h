@@ -27,7 +27,7 @@ class TokenTexts {
   /// The next token of the answer.
   TokenRecord next(const AnswerEvent& event);
   TokenRecord next(uint32_t id, std::optional<float> log_probability,
-                   const std::vector<LikelyToken>& likeliest);
+                   const std::vector<TokenProbability>& likeliest);
 
  private:
   std::string text_behind(uint32_t id) const;

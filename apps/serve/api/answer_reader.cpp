@@ -34,12 +34,12 @@ Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
            "no_chat_template");
   const ChatTemplate& chat_template = *model.chat_template;
   // A template writes the special tokens itself, but for one of plain text.
-  TakenPictures taken = take_pictures(model, request.messages_json, request.messages_field);
-  Prompt prompt = {.text = render(chat_template, request, taken.messages_json, request.tools_json),
+  TakenPictures taken = take_pictures(model, request.messages, request.messages_field);
+  const std::string messages = taken.messages.dump();
+  Prompt prompt = {.text = render(chat_template, request, messages, request.tools_json),
                    .add_special = chat_template.plain(),
                    .parse_special = !chat_template.plain() || !taken.pictures.empty()};
-  if (!request.tools_json.empty() &&
-      prompt.text == render(chat_template, request, taken.messages_json, ""))
+  if (!request.tools_json.empty() && prompt.text == render(chat_template, request, messages, ""))
     refuse("tools", fmt::format("the chat template of '{}' takes no tools", model.id),
            "unsupported_parameter");
   try {

@@ -38,12 +38,9 @@ std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& p
   std::vector<TokenRecord> records;
   TokenTexts texts(model.tokenizer);
   if (first == 0) records.push_back(texts.next(score.ids[0], std::nullopt, {}));
-  for (const TokenScore& token : score.tokens) {
-    std::vector<LikelyToken> others;
-    for (const TokenProbability& other : token.likeliest)
-      others.push_back({other.id, other.log_probability});
-    records.push_back(texts.next(token.id, static_cast<float>(token.log_probability), others));
-  }
+  for (const TokenScore& token : score.tokens)
+    records.push_back(
+        texts.next(token.id, static_cast<float>(token.log_probability), token.likeliest));
   return records;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,14 +14,14 @@ namespace mulciber::apps::serve {
 constexpr size_t kMostPictures = 16;
 
 struct TakenPictures {
-  std::string messages_json;  // as chat templates take them
+  nlohmann::json messages;  // as chat templates take them
   std::vector<std::shared_ptr<const PreparedPicture>> pictures;
 };
 
-/// Pictures out of messages as CompletionRequest::messages_json has them, as the model takes them.
+/// The pictures of CompletionRequest::messages, as the model takes them, and messages without them.
 /// field: that errors name. Throws ApiError (400): where the model sees none, and for bytes that
 /// are no picture, or a larger one than is read.
-TakenPictures take_pictures(const ServedModel& model, const std::string& messages_json,
+TakenPictures take_pictures(const ServedModel& model, const nlohmann::json& messages,
                             const char* field);
 
 }  // namespace mulciber::apps::serve

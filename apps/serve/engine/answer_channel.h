@@ -18,17 +18,12 @@
 
 namespace mulciber::apps::serve {
 
-struct LikelyToken {
-  uint32_t id = 0;
-  float log_probability = 0;
-};
-
 /// Something new about one of a request's answers.
 struct AnswerEvent {
   uint32_t choice = 0;
-  std::string piece;                 // text that is certain now; at the end, the rest of it
-  std::optional<LikelyToken> token;  // the token behind it, where probabilities were asked for
-  std::vector<LikelyToken> likeliest;
+  std::string piece;                      // text that is certain now; at the end, the rest of it
+  std::optional<TokenProbability> token;  // the token behind it, where probabilities were asked for
+  std::vector<TokenProbability> likeliest;
   /// The answer begins anew, since the device was lost: what was told of it is void.
   bool again = false;
   // Last for this choice is one of:

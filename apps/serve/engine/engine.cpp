@@ -225,8 +225,7 @@ void Engine::begin_text(Active text) {
     event.choice = active->job.choice;
     event.piece = token.piece;
     if (token.log_probability) event.token = {token.id, *token.log_probability};
-    for (const TokenProbability& likely : token.likeliest)
-      event.likeliest.push_back({likely.id, likely.log_probability});
+    event.likeliest.assign(token.likeliest.begin(), token.likeliest.end());
     active->begun = true;
     active->channel->push(std::move(event));
   };

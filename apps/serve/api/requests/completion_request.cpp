@@ -61,7 +61,7 @@ CompletionRequest parse_chat_request(std::string_view body) {
   request.chat = true;
   read_common(fields, request);
   request.max_tokens = read_max_tokens(fields);
-  request.messages_json = read_messages(fields).dump();
+  request.messages = read_messages(fields);
   request.one_call = !fields.flag("parallel_tool_calls").value_or(true);
   request.tools_json = read_tools(fields, ToolForm::kNested);
   request.grammar = read_grammar(fields, body, GrammarFields::kChat);

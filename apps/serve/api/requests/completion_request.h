@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,10 +22,10 @@ struct CompletionRequest {
   bool chat = false;
   std::vector<TextOrIds> prompts;  // of a completion; chat: none
   bool prompts_only = false;       // nothing is to be written: an echo
-  /// Of a chat: a JSON list of messages with role and content, and tool_calls where there are some,
-  /// as chat templates take them: arguments of calls are objects, and contents are texts, or lists
-  /// of parts where pictures are among them, whose URLs take_pictures() takes out.
-  std::string messages_json;
+  /// A chat's messages with role and content, and tool_calls where there are some, in the form that
+  /// chat templates take: arguments of calls are objects, and contents are texts, or lists of parts
+  /// where pictures are among them, whose URLs take_pictures() leaves out.
+  nlohmann::json messages = nlohmann::json::array();
   const char* messages_field = "messages";  // that errors name
   bool one_call = false;                    // of tools, whatever the model writes
   std::string tools_json;                   // a JSON list; empty: none, or tool_choice says "none"

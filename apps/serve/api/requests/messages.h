@@ -10,7 +10,7 @@
 
 namespace mulciber::apps::serve {
 
-/// "messages" as CompletionRequest::messages_json has them. Throws ApiError (400).
+/// "messages" as CompletionRequest::messages has them. Throws ApiError (400).
 nlohmann::json read_messages(RequestFields& fields);
 /// The functions of "tools" that "tool_choice" leaves, as chats have them; "" where it is "none".
 /// Throws ApiError (400).

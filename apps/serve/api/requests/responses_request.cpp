@@ -135,7 +135,7 @@ void ResponsesRequest::set_messages(const Json& conversation, size_t from) {
   if (!instructions.empty()) list.push_back({{"role", "system"}, {"content", instructions}});
   for (size_t i = 0; i < conversation.size(); ++i)
     if (i >= from || conversation[i]["role"] == "system") list.push_back(conversation[i]);
-  completion.messages_json = list.dump();
+  completion.messages = std::move(list);
 }
 
 ResponsesRequest parse_responses_request(std::string_view body) {

@@ -10,7 +10,7 @@
 namespace mulciber::apps::serve {
 
 struct ResponsesRequest {
-  CompletionRequest completion;  // messages_json is filled by set_messages()
+  CompletionRequest completion;  // messages are filled by set_messages()
   nlohmann::json messages;       // of `input`
   std::string instructions;      // a system message before everything; empty: none
   std::string previous_id;       // of the response that this one follows
