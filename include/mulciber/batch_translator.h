@@ -1,6 +1,6 @@
-// Continuous batching of translations: many texts on one model, each of which joins, is searched
-// and leaves between two steps of the others. No Vulkan headers are needed. Errors are the types of
-// mulciber/error.h; nothing is printed.
+// Continuous batching of translations: many texts share one model, and each joins and leaves a
+// running beam search between two steps of the others. No Vulkan headers are needed. Errors are the
+// types of mulciber/error.h; nothing is printed.
 #pragma once
 
 #include <cstddef>
@@ -15,58 +15,58 @@
 namespace mulciber {
 
 struct BatchTranslatorOptions {
-  /// Texts of a search that are under way at once; one beyond them waits for a place. Fewer where
-  /// the device's memory has no room for so many.
+  /// Slots of a search; a text waits until one is free. There are fewer when the device's memory
+  /// does not suffice.
   uint32_t places = 16;
 };
 
 struct TranslationRequest {
   std::string text;
-  /// But for attention, the bounds of batches, progress and cancel, which do not count.
+  /// attention, batch_tokens, batch_sentences, progress and cancel are ignored.
   TranslateOptions options;
-  /// Called by step(), one of them once for every request that submit() took. They may call
-  /// submit() and cancel(), and must not throw. What was cancelled is not `complete`.
+  /// step() calls on_end or on_error once for every request that submit() accepted. They may call
+  /// submit() and cancel(), and must not throw. A cancelled translation is not `complete`.
   std::function<void(const Translation&)> on_end;
-  /// The logits of this text were NaN or infinite (ModelError), or a search that it needs does not
-  /// fit the device's memory (DeviceError).
+  /// Called when the logits of this text were NaN or infinite (ModelError), or the search that it
+  /// needs does not fit the device's memory (DeviceError).
   std::function<void(const std::exception&)> on_error;
 };
 
-/// Since the batch was made.
+/// Counts and times since the batch was created.
 struct BatchTranslatorStatistics {
   uint64_t requests = 0, ended = 0, cancelled = 0;
   uint64_t source_tokens = 0, target_tokens = 0;
   uint64_t steps = 0;
-  uint64_t text_steps = 0;  // texts that took part, added up: over steps, the mean size of a batch
-  uint64_t row_steps = 0, needed_row_steps = 0, refills = 0;  // as TranslateStatistics
+  uint64_t text_steps = 0;                                    // sum of the batch size over steps
+  uint64_t row_steps = 0, needed_row_steps = 0, refills = 0;  // see TranslateStatistics
   double encode_seconds = 0, decode_seconds = 0;
 };
 
-/// A translator that many texts share. Not thread-safe: one thread submits, steps and cancels, and
-/// uses the translator between steps.
+/// A translator that many texts share. Not thread-safe: the thread that uses the translator between
+/// steps also submits, steps and cancels.
 ///
-/// A translation depends on its request and on `places` alone, bit for bit: not on who else is
-/// there, nor on when they came. Texts search together whose beams and rules are the same; the
-/// language, and how long a translation may be, are each text's own.
+/// A translation depends on its request and on `places` alone, bit for bit: neither on the batch
+/// composition nor on the order of submission. Texts with equal beams and rules share a search; the
+/// languages and max_new_tokens may differ within it.
 class MULCIBER_API BatchTranslator {
  public:
-  /// translator: goes on to serve; its model stays while this is there.
+  /// translator: remains usable; its model lives as long as this object.
   explicit BatchTranslator(Translator& translator, const BatchTranslatorOptions& options = {});
   ~BatchTranslator();
   BatchTranslator(BatchTranslator&&) noexcept;
   BatchTranslator& operator=(BatchTranslator&&) noexcept;
 
-  /// Takes a request, which joins at a step to come: in the order of submission among those that
-  /// search together. The number names it for cancel(). Throws as Translator::translate(): nothing
-  /// is kept of it then.
+  /// Queues a request, which joins at a later step, in the order of submission among the texts of
+  /// its search. Returns the number that cancel() takes. Throws as Translator::translate(); the
+  /// request is then dropped.
   uint64_t submit(TranslationRequest request);
-  /// Ends a request at the next step(). One that has ended already is left alone.
+  /// Ends a request at the next step(). Does nothing for a request that has ended.
   void cancel(uint64_t request);
-  /// Takes in texts that wait, and makes a step of every search. False when there is nothing to do.
-  /// Throws DeviceError when the device is lost.
+  /// Admits waiting texts, and computes a step of every search. Returns false when there is nothing
+  /// to do. Throws DeviceError when the device is lost.
   bool step();
 
-  /// Requests that have a place, and that wait for one.
+  /// Requests in a slot, and requests that wait for one.
   size_t running() const;
   size_t waiting() const;
   const BatchTranslatorStatistics& statistics() const;

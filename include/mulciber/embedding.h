@@ -1,6 +1,6 @@
-// Mulciber inside a Vulkan application: on the host's device, in its queue, with its memory, in its
-// command buffers. docs/guide/embedding.md is the guide. Calls no loader, reads no environment,
-// starts no threads, and touches no file that it is not given. Errors are the types of
+// Mulciber inside a Vulkan application: it uses the application's device, queue, memory and command
+// buffers. docs/guide/embedding.md is the guide. This interface calls no loader, reads no
+// environment, starts no threads, and touches no file that it is not given. Errors are the types of
 // mulciber/error.h.
 #pragma once
 
@@ -18,14 +18,14 @@
 
 namespace mulciber {
 
-/// Something to enable, or to have, at vkCreateDevice.
+/// An extension, feature, queue, limit or memory that Mulciber needs or can use.
 struct Requirement {
   enum class Kind { kExtension, kFeature, kQueue, kLimit, kMemory };
   Kind kind = Kind::kFeature;
   std::string name;  // "VK_KHR_cooperative_matrix", "shaderFloat16", "maxStorageBufferRange"
   bool required = false;
   bool available = false;
-  std::string brings;  // what it is for, or what is missed without it
+  std::string brings;  // what it is for, or what is lost without it
 };
 
 /// Feature structures for VkDeviceCreateInfo::pNext.
@@ -33,43 +33,44 @@ struct FeatureStructures;
 
 struct Requirements {
   std::vector<Requirement> list;
-  /// Of these, the extensions that are there: names for ppEnabledExtensionNames.
+  /// Names of the available extensions, for ppEnabledExtensionNames.
   std::vector<std::string> extensions;
-  /// A chain of the features that are there, to be given to vkCreateDevice as it is, or copied into
-  /// the host's own. Lives as long as `structures`.
+  /// A chain of the available features. Pass it to vkCreateDevice, or copy it into the
+  /// application's own. It lives as long as `structures`.
   const VkPhysicalDeviceFeatures2* features = nullptr;
   std::shared_ptr<const FeatureStructures> structures;
-  /// The first queue family that computes.
+  /// The first queue family that supports compute.
   uint32_t queue_family = 0;
-  /// Device memory of the model, where one was given: weights, keys and values, activations.
+  /// Device memory of the model, if one was given: weights, KV cache, activations.
   MemoryPrediction memory;
   /// Why the model cannot run here; empty: it can.
   std::vector<std::string> obstacles;
   bool fits() const { return obstacles.empty(); }
 };
 
-/// What Mulciber asks of a device, before the host creates it.
+/// Returns what Mulciber asks of a device. Call it before vkCreateDevice.
 MULCIBER_API Requirements requirements(const HostPhysicalDevice& host);
-/// And whether a model fits it: its memory against what the process may use now.
+/// Also checks whether a model fits: its memory against the memory that the process may use now.
 MULCIBER_API Requirements requirements(const HostPhysicalDevice& host, const OpenModel& model,
                                        const GeneratorOptions& options = {});
 
-/// A part of a task that runs at once.
+/// A part of a task that is recorded or submitted at once.
 struct FrameSlice {
   uint64_t number = 0;      // 1 is a task's first; 0: there was nothing to do
-  uint32_t dispatches = 0;  // of compute shaders
+  uint32_t dispatches = 0;  // compute dispatches
   double estimated_us = 0;  // on the device
 };
 
-/// The barriers at the borders of every slice, where a host must know them.
+/// Barriers at the beginning and end of every slice, for applications that track synchronization.
 struct FrameBorders {
-  VkPipelineStageFlags waits_for_stages;  // of earlier work: a slice begins behind it
+  VkPipelineStageFlags waits_for_stages;  // stages of earlier work that a slice waits for
   VkAccessFlags waits_for_accesses;
-  VkPipelineStageFlags shown_to_stages;  // of later work, which sees what the slice wrote
+  VkPipelineStageFlags shown_to_stages;  // stages of later work that sees the slice's writes
   VkAccessFlags shown_to_accesses;
 };
 
-/// What a submission waits for and tells. Values are of timeline semaphores and ignored for others.
+/// Semaphores that a submission waits for and signals. Values are those of timeline semaphores;
+/// binary semaphores ignore them.
 struct FrameSemaphores {
   struct Wait {
     VkSemaphore semaphore;
@@ -85,56 +86,57 @@ struct FrameSemaphores {
 };
 
 struct FrameStep {
-  FrameSlice slice;    // number 0: nothing was submitted, nor any semaphore of the call used
-  bool waits = false;  // nothing was, because earlier slices have not ended
-  /// A timeline semaphore of the device's, which reaches `value` when the slice has ended. Null
-  /// where timelineSemaphore is not enabled.
+  FrameSlice slice;    // number 0: nothing was submitted, no semaphore of the call was used
+  bool waits = false;  // nothing was submitted, because earlier slices still run
+  /// A timeline semaphore that reaches `value` when the slice has ended. Null where
+  /// timelineSemaphore is not enabled.
   VkSemaphore semaphore = VK_NULL_HANDLE;
   uint64_t value = 0;
 };
 
-/// Work on a device that goes on in slices, a little in every frame. Making a task makes what it
-/// needs: memory, programs, pipelines. From then on nothing is allocated, compiled or waited for,
-/// but where it says so. Where work is cut, inside of layers too, changes no bit of the result.
+/// Work on a device that runs in slices, a little in every frame. The constructor allocates memory,
+/// builds programs and compiles pipelines. Later calls do not allocate, compile or wait, unless
+/// they say so. Work may be cut inside layers; where it is cut changes no bit of the result.
 ///
-/// There are two ways, of which a task takes one:
-///  - record() into the host's command buffers, which the host submits, and completed();
+/// A task uses one of two ways to run:
+///  - record() into the application's command buffers, which the application submits, and
+///  completed();
 ///  - step(), which submits by itself to the device's queue.
 ///
-/// One thread at a time. A task keeps what it needs of its model and the device. Destroying it
-/// waits for slices that step() submitted; those that record() recorded must have ended, or never
-/// be submitted, and completed() been told: builds without NDEBUG check that.
+/// Not thread-safe. A task keeps its model and device alive. The destructor waits for slices that
+/// step() submitted. Slices that record() recorded must have ended and have been reported to
+/// completed(), or must never be submitted: builds without NDEBUG check that.
 class MULCIBER_API FrameTask {
  public:
   virtual ~FrameTask();
   FrameTask(const FrameTask&) = delete;
   FrameTask& operator=(const FrameTask&) = delete;
 
-  /// Records what is expected to fit `budget_us` of the device's time, outside of render passes,
-  /// and at least one dispatch where any is left. Slices must run in the order of their numbers,
-  /// each once, on one queue or parted by semaphores; `commands` are of the queue family that was
-  /// lent. A slice begins with a barrier that waits for compute shaders and transfers before it,
-  /// and ends with one that shows what it wrote to compute shaders, transfers and the host: no
-  /// other is needed at its borders. Binds a pipeline and descriptors of the compute bind point,
-  /// and push constants, and writes timestamps into queries of its own, by which completed()
-  /// corrects what is expected of the next slices.
+  /// Records dispatches that are expected to take `budget_us` of device time, at least one while
+  /// any is left. commands: outside of render passes, from the queue family of the HostQueue.
+  /// Slices must run in the order of their numbers, each once, on one queue or separated by
+  /// semaphores. A slice begins with a barrier that waits for earlier compute shaders and
+  /// transfers, and ends with one that makes its writes visible to compute shaders, transfers and
+  /// the CPU: no other barrier is needed. It binds a compute pipeline and its descriptors, sets
+  /// push constants, and writes timestamps into queries of its own, by which completed() corrects
+  /// the estimates of later slices.
   FrameSlice record(VkCommandBuffer commands, double budget_us);
   static FrameBorders borders();
-  /// The host knows, by a fence or a semaphore, that slices up to this number have ended. Takes
-  /// note of what they chose; callbacks of the task's options are called from here. Throws what the
-  /// model's own calls throw, and what the callbacks do.
+  /// Tells the task that slices up to this number have ended, which the application knows by a
+  /// fence or a semaphore. Reads their results and calls the callbacks of the task's options.
+  /// Throws what the model's own functions and the callbacks throw.
   void completed(uint64_t number);
 
-  /// Takes note of slices that have ended, as completed(), and submits what is expected to fit
-  /// `budget_us`, by the times that dispatches took before, but never more than
-  /// DeviceOptions::submission_ms. Throws DeviceError where a submission fails.
+  /// Reads the results of slices that have ended, as completed() does, and submits dispatches that
+  /// are expected to take `budget_us`, judged by measured times of dispatches, and at most
+  /// DeviceOptions::submission_ms. Throws DeviceError when a submission fails.
   FrameStep step(double budget_us, const FrameSemaphores& semaphores = {});
-  /// Waits for the slices that step() submitted, and takes note of them.
+  /// Waits for the slices that step() submitted, and reads their results.
   void wait();
 
-  /// Nothing is left to do, and every slice has ended.
+  /// True when nothing is left to do and every slice has ended.
   bool done() const;
-  /// Nothing new is begun; done() once slices under way have ended.
+  /// Begins nothing new; done() is true once running slices have ended.
   virtual void cancel();
 
  protected:
@@ -143,33 +145,33 @@ class MULCIBER_API FrameTask {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A hypothesis of a translation under way: one of the branches of its search.
+/// A hypothesis of a running beam search.
 struct Beam : Alternative {
-  bool finished = false;  // nothing is added to it
+  bool finished = false;  // it has ended
 };
 
-/// A text on its way through a Translator. Several may be under way on one translator.
+/// A running translation of one text. A translator can have several at once.
 class MULCIBER_API TranslationTask : public FrameTask {
  public:
-  /// Throws as Translator::translate(). options.attention and options.cancel are not looked at.
+  /// Throws as Translator::translate(). options.attention and options.cancel are ignored.
   TranslationTask(Translator& translator, const std::string& text,
                   const TranslateOptions& options = {});
   ~TranslationTask() override;
 
-  /// Steps of decoding that have ended. With each of them what follows may change, also in what it
-  /// said before.
+  /// Decode steps that have ended. text(), so_far() and beams() may change with each step, earlier
+  /// tokens included.
   uint32_t steps() const;
-  /// What the best hypothesis says so far.
+  /// Text of the best hypothesis so far.
   std::string text() const;
-  /// The best hypothesis that goes on, and once none does the best of all, as a Translation that
-  /// AttentionTask takes: source, text, ids, tokens, and the score that it would have if it ended
-  /// here. `complete` is false, and there are no alternatives.
+  /// The best unfinished hypothesis, or the best finished one when all have ended, as a Translation
+  /// that AttentionTask takes: source, text, ids, tokens, and the score that it would have if it
+  /// ended here. `complete` is false, and alternatives are empty.
   Translation so_far() const;
-  /// All hypotheses: the finished ones, at most as many as beams, then those that go on, which
-  /// all have steps() ids; both best first.
+  /// All hypotheses: the finished ones, at most as many as beams, then the unfinished ones, which
+  /// have steps() ids each. Both parts are sorted, best first.
   std::vector<Beam> beams() const;
-  /// Of a task that is done: what Translator::translate() gives for that text. `complete` is false
-  /// when it was cancelled. Throws ModelError where logits were not finite.
+  /// Returns what Translator::translate() gives for that text. The task must be done. `complete` is
+  /// false when it was cancelled. Throws ModelError when logits were not finite.
   Translation result();
 
  private:
@@ -180,57 +182,61 @@ class MULCIBER_API TranslationTask : public FrameTask {
 
 enum class AttentionKind { kEncoder, kDecoder, kCross };
 
-/// One of a model's attention maps: a row for each query, a column for each key.
+/// Names one of a model's attention maps, which have a row for each query and a column for each
+/// key.
 struct AttentionMap {
   AttentionKind kind = AttentionKind::kCross;
   uint32_t layer = 0, head = 0;  // AttentionTask::layers() and heads() say how many there are
 };
 
 /// Tokens of the longest texts that an AttentionTask is restarted with; 0: as many as the first
-/// text has. What is more than the model takes at most is as that.
+/// text has. Numbers above the model's maximum mean that maximum.
 struct AttentionRoom {
   uint32_t source = 0, target = 0;
 };
 
-/// The attention maps of a translation, or of a language model's text, on the device, by one pass
-/// of the network over its tokens. They stay there until the task is restarted or destroyed, and
-/// can be copied into images and buffers of the host's in any frame from the one on that records
-/// the last slice. Several may be under way on one model, also beside a task that adds to the text.
+/// Computes the attention maps of a translation or of a language model's text, by one pass of the
+/// network over its tokens. They stay on the device until the task is restarted or destroyed, and
+/// can be copied into the application's images and buffers from the frame that records the last
+/// slice on. A model can have several such tasks at once, also beside a task that extends the text.
 class MULCIBER_API AttentionTask : public FrameTask {
  public:
-  /// Maps of all kinds that the model has, as AttentionMaps holds them. translation: of this
-  /// translator, whole or TranslationTask::so_far(). head_masks: those it was made with. Throws
-  /// ModelError where its ids are not the model's, or there are none.
+  /// Computes maps of all kinds that the model has, see AttentionMaps. translation: of this
+  /// translator, whole or TranslationTask::so_far(). head_masks: the masks that it was made with.
+  /// Throws ModelError when it has no ids, or ids outside the vocabulary.
   AttentionTask(Translator& translator, const Translation& translation,
                 const HeadMasks& head_masks = {}, const AttentionRoom& room = {});
-  /// Of kDecoder, as TokenAttention holds them: prompt_ids and ids of a text of this model, whole
-  /// or GenerationTask::so_far(). room: tokens of the longest text. Throws ModelError where its ids
-  /// are not the model's, there are none, or `room` of them take more than kMostAttentionWeights.
+  /// Computes maps of kDecoder, see TokenAttention. text: prompt_ids and ids of a text of this
+  /// model, whole or GenerationTask::so_far(). room: tokens of the longest text. Throws ModelError
+  /// when there are no ids, ids outside the vocabulary, or more weights than kMostAttentionWeights
+  /// for `room` tokens.
   AttentionTask(TextGenerator& generator, const Generation& text, uint32_t room = 0);
   ~AttentionTask() override;
 
-  /// The maps of another text, such as the same one some tokens later: neither allocates memory of
-  /// the device's nor compiles. Of a task that is done, which begins again; slices keep counting,
-  /// and copies of the maps before run earlier in the queue. Passes are built for a few lengths up
-  /// to the room, so that a short text takes no more than twice its own. Throws as the constructor
-  /// does, and SettingError for texts that there is no room for or tasks that are not done.
+  /// Starts the task again for another text, for instance the same one some tokens later, without
+  /// allocating device memory or compiling. The task must be done. Slice numbers go on; copies of
+  /// the earlier maps must come earlier in the queue. Passes are built for a few lengths up to the
+  /// room, so that the pass of a short text is at most twice as long as the text. Throws as the
+  /// constructor does, and SettingError for texts longer than the room or a task that is not done.
   void restart(const Translation& translation);
   void restart(const Generation& text);
 
-  /// The last slice was recorded, or submitted by step(): the maps can be.
+  /// True once the last slice was recorded, or submitted by step(): copies of the maps can be
+  /// recorded then.
   bool recorded() const;
-  /// Of a kind of map; 0: the model has none.
+  /// Layers and heads of a kind of map; 0: the model has no such maps.
   uint32_t layers(AttentionKind kind) const;
   uint32_t heads(AttentionKind kind) const;
-  /// Width: keys; height: queries. Throws SettingError for a kind that the model does not have.
+  /// Extent of a map: the width counts keys, the height queries. Throws SettingError for a kind
+  /// that the model does not have.
   VkExtent2D extent(AttentionKind kind) const;
-  /// Records a copy of a map into an image, a texel for each probability: query 0 in the first row.
-  /// Behind the last slice, in the same command buffer or in one that runs later in that queue, and
-  /// outside of render passes. Neither allocates nor waits; the task must outlive the copy. Throws
-  /// SettingError before that slice, for layers and heads that are not there, images of other
-  /// formats or that are too small.
+  /// Records a copy of a map into an image, a texel for each probability, query 0 in the first row.
+  /// commands: outside of render passes, after the last slice, in the same command buffer or in one
+  /// that runs later in that queue. Neither allocates nor waits; the task must outlive the copy.
+  /// Throws SettingError before the last slice, for layers and heads that do not exist, and for
+  /// images of other formats or that are too small.
   void record_attention(VkCommandBuffer commands, const HostImage& to, const AttentionMap& map);
-  /// The same into a buffer: floats, row after row, without padding.
+  /// Records a copy of a map into a buffer: floats, row after row, without padding.
   void record_attention(VkCommandBuffer commands, const HostBuffer& to, const AttentionMap& map);
 
  private:
@@ -241,31 +247,31 @@ class MULCIBER_API AttentionTask : public FrameTask {
   std::unique_ptr<Work> work_;
 };
 
-/// The vector of a text on its way through a TextEncoder. It and the states that it is made of stay
-/// on the device until the task is destroyed. Several may be under way on one encoder.
+/// Computes the embedding of one text. The embedding and the hidden states that it is pooled from
+/// stay on the device until the task is destroyed. An encoder can have several tasks at once.
 class MULCIBER_API EmbeddingTask : public FrameTask {
  public:
   /// Throws as TextEncoder::embed().
   EmbeddingTask(TextEncoder& encoder, const std::string& text, const EmbedOptions& options = {});
-  /// Of the embeddings of tokens in place of a text: rows of TextEncoder::embedding_width() floats,
-  /// to which positions and types (all 0) are added as to those of the model's own table, special
-  /// tokens included. The first slice copies them from a buffer made with
-  /// VK_BUFFER_USAGE_TRANSFER_SRC_BIT, behind compute shaders and transfers that wrote them earlier
-  /// in the queue; `stages`, `accesses` and `queue_family` are not looked at, nor is a prompt.
+  /// Takes token embeddings instead of a text: rows of TextEncoder::embedding_width() floats, those
+  /// of special tokens included. Position and type embeddings (type 0) are added to them as to rows
+  /// of the model's own table. The first slice copies them from a buffer made with
+  /// VK_BUFFER_USAGE_TRANSFER_SRC_BIT, after compute shaders and transfers that wrote them earlier
+  /// in the queue. `stages`, `accesses`, `queue_family` and prompts are ignored.
   EmbeddingTask(TextEncoder& encoder, const HostBuffer& embeddings, uint32_t tokens,
                 const EmbedOptions& options = {});
   ~EmbeddingTask() override;
 
   uint32_t tokens() const;
-  /// The last slice was recorded, or submitted by step(): copies can be.
+  /// True once the last slice was recorded, or submitted by step(): copies can be recorded then.
   bool recorded() const;
-  /// Records a copy of the vector: TextEncoder::width() floats. Rules as those of
+  /// Records a copy of the embedding: TextEncoder::width() floats. The rules are those of
   /// AttentionTask::record_attention().
   void record_vector(VkCommandBuffer commands, const HostBuffer& to);
-  /// The states after the last layer: (tokens(), width()).
+  /// Records a copy of the hidden states after the last layer: (tokens(), width()) floats.
   void record_states(VkCommandBuffer commands, const HostBuffer& to);
-  /// Of a task that is done: what TextEncoder::embed() gives for that text. `complete` is false
-  /// when it was cancelled. Throws ModelError where the vector is not finite.
+  /// Returns what TextEncoder::embed() gives for that text. The task must be done. `complete` is
+  /// false when it was cancelled. Throws ModelError when the embedding is not finite.
   TextVector result();
 
  private:
@@ -279,59 +285,60 @@ class MULCIBER_API EmbeddingTask : public FrameTask {
   std::unique_ptr<Work> work_;
 };
 
-/// A part of a prompt: a text, or embeddings of the host's in place of tokens.
+/// A part of a prompt: a text, or the application's embeddings in place of tokens.
 struct PromptPart {
   std::string text;
-  /// Where `tokens` is not 0: so many rows of TextGenerator::width() floats in place of a text, as
-  /// the model's table and its multiplier give them: learned positions are added to them. Slices
-  /// copy them from a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, behind compute shaders and
-  /// transfers that wrote them earlier in the queue; it stays as it is until the task's first
-  /// token. `stages`, `accesses` and `queue_family` are not looked at.
+  /// Used where `tokens` is not 0: `tokens` rows of TextGenerator::width() floats, scaled as the
+  /// rows of the embedding table are after the model's multiplier; learned position embeddings are
+  /// added to them. Slices copy them from a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
+  /// after compute shaders and transfers that wrote them earlier in the queue. The buffer must not
+  /// change until the task's first token. `stages`, `accesses` and `queue_family` are ignored.
   HostBuffer embeddings;
   uint32_t tokens = 0;
 };
 
-/// What a GenerationTask leaves in memory of the host's.
+/// Buffers of the application's that a GenerationTask writes.
 struct GenerationOutputs {
-  /// After each step the logits that its token was chosen from, TextGenerator::vocabulary() floats:
-  /// with the penalties of Sampling in them, before temperature and filters. Those of token i of
-  /// the answer go into row i modulo the number of rows that fit `size`; at least one must. They
-  /// are there when the slice has ended that a step ends in, shown as everything that slices write.
-  /// Steps that were begun before the end was known write rows too, at most 4 behind the last.
-  /// `stages`, `accesses` and `queue_family` are not looked at.
+  /// Logits that each token was chosen from, TextGenerator::vocabulary() floats a row: after the
+  /// penalties of Sampling, before temperature and filters. Token i of the answer writes row i
+  /// modulo the number of rows that fit `size`, at least one. A row is complete when the slice that
+  /// ends the step has ended, and visible like all writes of slices. Steps that began before the
+  /// end was known write rows too, at most 4 after the last token. `stages`, `accesses` and
+  /// `queue_family` are ignored.
   HostBuffer logits;
-  /// The hidden states of prompt and answer: of each token TextGenerator::width() floats, as they
-  /// are after the last norm, where logits are made of them. Those of token i of both together go
-  /// into row i modulo the number of rows that fit `size`; at least one must. By the same rules.
-  /// The prompt is computed from its first token on then. The token chosen last has none.
+  /// Hidden states of prompt and answer after the last norm, which the output projection reads:
+  /// TextGenerator::width() floats a row. Token i of prompt and answer together writes row i modulo
+  /// the number of rows that fit `size`, at least one. The rules of logits hold. No prefix of the
+  /// prompt is reused then. The token chosen last has no row.
   HostBuffer states;
 };
 
-/// An answer of a TextGenerator on its way. One at a time for each generator, which does nothing
-/// else until the task is destroyed.
+/// A running answer of a TextGenerator. A generator has one task at a time, and nothing else can
+/// use it until the task is destroyed.
 class MULCIBER_API GenerationTask : public FrameTask {
  public:
-  /// Throws as TextGenerator::generate(), and SettingError for options.shift, options.attention
-  /// and generators of several sequences. With options.grammar a step is begun once it is known
-  /// that the one before has ended: what may come next follows from its token.
+  /// Throws as TextGenerator::generate(), and SettingError for options.shift, options.attention and
+  /// generators of several sequences. With options.grammar a step begins only after the previous
+  /// one has ended, because the mask of allowed tokens depends on its token.
   GenerationTask(TextGenerator& generator, const std::string& prompt,
                  const GenerateOptions& options = {}, const GenerationOutputs& outputs = {});
-  /// Of a prompt in parts, each tokenized by itself; options.add_special is of the first. In
-  /// prompt_ids of its results embeddings are kNoTokenId. A later prompt shares with this one what
-  /// stands before the first embeddings.
+  /// Takes a prompt in parts, each tokenized by itself; options.add_special applies to the first
+  /// part. Embeddings appear in prompt_ids of the results as kNoTokenId. A later prompt can reuse
+  /// the prefix before the first embeddings.
   GenerationTask(TextGenerator& generator, const std::vector<PromptPart>& prompt,
                  const GenerateOptions& options = {}, const GenerationOutputs& outputs = {});
   ~GenerationTask() override;
 
   void cancel() override;
-  /// Of the answer that are known.
+  /// Tokens of the answer that are known.
   size_t tokens() const;
-  /// As TextGenerator::token_text().
+  /// Text of a token, see TextGenerator::token_text().
   std::string token_text(uint32_t id) const;
-  /// Prompt and answer as far as they are known. Its `end` is kCancelled until result() was called.
+  /// Prompt and answer so far. Their `end` is kCancelled until result() was called.
   Generation so_far() const;
-  /// Of a task that is done: what TextGenerator::generate() gives for that prompt. Throws
-  /// ModelError where logits were not finite, and where no token led on in the grammar.
+  /// Returns what TextGenerator::generate() gives for that prompt. The task must be done. Throws
+  /// ModelError when logits were not finite, and when the grammar allowed none of the model's
+  /// tokens.
   Generation result();
 
  private:

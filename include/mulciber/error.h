@@ -41,7 +41,7 @@ class MULCIBER_API KernelError : public Error {
   using Error::Error;
 };
 
-/// A setting that means nothing, such as an unknown word in a list of limits.
+/// An invalid setting, such as an unknown word in a list of limits.
 class MULCIBER_API SettingError : public Error {
  public:
   using Error::Error;
@@ -59,8 +59,8 @@ class MULCIBER_API ModelError : public Error {
   using Error::Error;
 };
 
-/// A model whose logits are NaN or infinite, whatever it is asked: a weight holds such a number, or
-/// activations outgrow their storage.
+/// Logits that are NaN or infinite: a weight holds such a value, or activations exceed the range of
+/// their type.
 class MULCIBER_API LogitsError : public ModelError {
  public:
   using ModelError::ModelError;

@@ -1,4 +1,4 @@
-// Pictures to vectors, to labels, and to the texts that fit them, with vision transformers on any
+// Image embeddings, image classification and image-text matching, with vision transformers on any
 // Vulkan device. No Vulkan headers are needed. Errors are the types of mulciber/error.h; nothing is
 // printed.
 #pragma once
@@ -19,31 +19,31 @@
 
 namespace mulciber {
 
-/// How pictures are computed together.
+/// Batches of images.
 struct PictureBatchOptions {
-  uint32_t batch_pictures = 16;  // at most
-  /// Called after every batch with the pictures done so far and their number in all.
+  uint32_t batch_pictures = 16;  // most images in a batch
+  /// Called after every batch with the numbers of finished and of all images.
   std::function<void(size_t done, size_t total)> progress;
-  /// Looked at between batches; once true, the call returns with what is complete.
+  /// Read between batches; once true, the call returns with the images that are complete.
   const std::atomic<bool>* cancel = nullptr;
 };
 
-/// Of the last call, except where it says "load".
+/// Counts and times of the last call, and of loading where marked "load".
 struct PictureStatistics {
   size_t pictures = 0, batches = 0;
-  double load_seconds = 0;     // files to device
-  double resize_seconds = 0;   // to what the model takes, on the host
+  double load_seconds = 0;     // load: files to device
+  double resize_seconds = 0;   // resizing to the model's input, on the CPU
   double prepare_seconds = 0;  // building and recording programs
-  double run_seconds = 0;      // on the device, with the way there and back
+  double run_seconds = 0;      // on the device, transfers included
   double total_seconds = 0;
   uint64_t weight_bytes = 0;            // load: on the device
   uint64_t predicted_device_bytes = 0;  // weights and activations, before allocating
-  uint64_t peak_device_bytes = 0;       // handed out at most
+  uint64_t peak_device_bytes = 0;       // most bytes allocated at once
 };
 
 enum class PicturePoolingChoice {
-  kModel,  // as the model was trained: the class token, or a head of attention
-  kMean,   // the mean of the states of all patches
+  kModel,  // the model's own pooling: the class token, or an attention pooling head
+  kMean,   // the mean of the hidden states of all patches
 };
 
 struct PictureEmbedOptions {
@@ -54,25 +54,24 @@ struct PictureEmbedOptions {
 
 struct PictureVector {
   std::vector<float> values;
-  bool complete = false;  // false: cancelled before this picture was done
+  bool complete = false;  // false: cancelled before this image was done
 };
 
-/// How much each patch of a picture attended to the others, and what of it reached the token that
-/// stands for the whole.
+/// Attention maps of an image, and their rollout through the layers.
 struct PictureAttention {
   uint32_t layers = 0, heads = 0;
-  uint32_t rows = 0, columns = 0;  // of patches
-  /// (layers, heads, rows, columns): what the class token attends to; of models without one the
-  /// mean over the patches that attend.
+  uint32_t rows = 0, columns = 0;  // patches down and across
+  /// (layers, heads, rows, columns): attention of the class token to each patch; for models without
+  /// a class token, the mean over all patches that attend.
   std::vector<float> maps;
-  /// (rows, columns): the maps of all layers multiplied, heads averaged, half of each layer passed
-  /// on as it is. Source: Abnar and Zuidema 2020, arXiv:2005.00928.
+  /// (rows, columns): attention rollout, the product over layers of (A + I) / 2, where A is the
+  /// mean of the layer's heads. Source: Abnar and Zuidema 2020, arXiv:2005.00928.
   std::vector<float> rollout;
-  Picture seen;  // the picture as the model reads it: resized and cut
+  Picture seen;  // the image as the model reads it: resized and cropped
 };
 
-/// A vision transformer (a Hugging Face folder with a preprocessor_config.json) on a device. Of
-/// CLIP and SigLIP vectors are those of the space that pictures and texts share.
+/// A vision transformer (a Hugging Face folder with a preprocessor_config.json) on a device.
+/// Embeddings of CLIP and SigLIP lie in the space that images and texts share.
 class MULCIBER_API ImageEncoder {
  public:
   /// Throws ModelError when the folder does not hold such a model or its files disagree,
@@ -85,11 +84,11 @@ class MULCIBER_API ImageEncoder {
   ImageEncoder(ImageEncoder&&) noexcept;
   ImageEncoder& operator=(ImageEncoder&&) noexcept;
 
-  /// Vectors of pictures, in their order. Throws ModelError when the model cannot take a picture.
+  /// Embeddings of images, in their order. Throws ModelError when the model cannot take an image.
   std::vector<PictureVector> embed(std::span<const Picture> pictures,
                                    const PictureEmbedOptions& options = {});
   PictureVector embed(const Picture& picture, const PictureEmbedOptions& options = {});
-  /// Where the model looked.
+  /// Attention maps of one image.
   PictureAttention attention(const Picture& picture);
 
   const PictureStatistics& statistics() const;
@@ -102,18 +101,18 @@ class MULCIBER_API ImageEncoder {
 };
 
 struct PictureLabels {
-  /// Of every label, in the order of labels(): they add up to 1, or are each of its own where
+  /// Probabilities in the order of labels(): their sum is 1, or they are independent if
   /// several_labels().
   std::vector<float> probabilities;
   std::vector<float> logits;
   uint32_t best = 0;      // the most probable label
-  bool complete = false;  // as PictureVector
+  bool complete = false;  // see PictureVector
 };
 
-/// A vision transformer that was trained to label pictures.
+/// A vision transformer with a classification head.
 class MULCIBER_API ImageClassifier {
  public:
-  /// As ImageEncoder; throws ModelError too where the model has no classifier.
+  /// Throws as ImageEncoder, and ModelError when the model has no classifier.
   ImageClassifier(std::shared_ptr<Device> device, const std::string& folder,
                   const LoadOptions& options = {});
   ImageClassifier(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
@@ -138,18 +137,18 @@ class MULCIBER_API ImageClassifier {
 };
 
 struct PictureMatch {
-  /// Of every text: of CLIP they add up to 1, of SigLIP each is of its own.
+  /// One probability for each text: CLIP's add up to 1, SigLIP's are independent.
   std::vector<float> probabilities;
   std::vector<float> logits;  // scaled cosines
   uint32_t best = 0;
-  bool complete = false;  // as PictureVector
+  bool complete = false;  // see PictureVector
 };
 
-/// A model of pictures and texts in one space (CLIP, SigLIP), which says what text fits a picture:
-/// also labels that nobody trained it for.
+/// A model with one embedding space for images and texts (CLIP, SigLIP). It rates how well texts
+/// fit an image, zero-shot labels included.
 class MULCIBER_API ImageTextMatcher {
  public:
-  /// As ImageEncoder; throws ModelError too where the model reads no texts.
+  /// Throws as ImageEncoder, and ModelError when the model has no text encoder.
   ImageTextMatcher(std::shared_ptr<Device> device, const std::string& folder,
                    const LoadOptions& options = {});
   ImageTextMatcher(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
@@ -158,11 +157,12 @@ class MULCIBER_API ImageTextMatcher {
   ImageTextMatcher(ImageTextMatcher&&) noexcept;
   ImageTextMatcher& operator=(ImageTextMatcher&&) noexcept;
 
-  /// Texts are UTF-8; one that is longer than the model takes is refused. Throws ModelError.
+  /// Rates all texts for each image. texts: UTF-8. Throws ModelError when a text has more tokens
+  /// than the model takes.
   std::vector<PictureMatch> match(std::span<const Picture> pictures,
                                   std::span<const std::string> texts,
                                   const PictureBatchOptions& options = {});
-  /// Of length 1, in the space of the pictures.
+  /// Text embeddings of length 1, in the space of the image embeddings.
   std::vector<std::vector<float>> embed_texts(std::span<const std::string> texts);
 
   bool probabilities_add_up() const;

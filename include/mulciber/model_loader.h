@@ -1,6 +1,6 @@
-// Models that are loaded a part in every frame, and pipelines that are compiled a few at a time.
-// docs/guide/embedding.md is the guide. No Vulkan headers are needed. Errors are the types of
-// mulciber/error.h.
+// Incremental loading: models are loaded in parts, one in every frame, and pipelines are compiled a
+// few at a time. docs/guide/embedding.md is the guide. No Vulkan headers are needed. Errors are the
+// types of mulciber/error.h.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ namespace mulciber {
 
 class BatchGenerator;
 
-/// A model on its way to a device. Destroying it before it is complete cancels, and gives the
-/// device's memory back. One thread at a time, of the device's.
+/// Loads a model in parts. The destructor cancels an incomplete load and frees its device memory.
+/// Not thread-safe: the thread that uses the device uses the loader.
 class MULCIBER_API ModelLoader {
  public:
-  /// options: of a language model; of others `load` alone counts. Throws as the constructors of
-  /// Translator, TextGenerator and TextEncoder: what does not fit is refused before anything is
-  /// allocated.
+  /// options: for models other than language models only `load` is used. Throws as the constructors
+  /// of Translator, TextGenerator and TextEncoder; a model that does not fit is refused before
+  /// anything is allocated.
   ModelLoader(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
               const GeneratorOptions& options = {});
   ~ModelLoader();
@@ -34,18 +34,19 @@ class MULCIBER_API ModelLoader {
   ModelLoader& operator=(ModelLoader&&) noexcept;
 
   struct Progress {
-    uint64_t done = 0, total = 0;  // bytes of weights, as the device has them
+    uint64_t done = 0, total = 0;  // bytes of weights in the device's format
     bool complete = false;
   };
-  /// Reads, converts and uploads at most so many bytes of weights, or one piece where that is more:
-  /// a row, or 256 Ki numbers, of weights whose type changes on the way. What was uploaded two
-  /// calls ago is waited for where memory is not mapped. Also calls on_progress of the options.
+  /// Reads, converts and uploads at most `bytes` bytes of weights, or one unit if that is larger: a
+  /// row, or 256 Ki elements, of weights whose type is converted. Where memory is not mapped, it
+  /// waits for the upload of the call before the last. Also calls on_progress of the options.
   Progress step(uint64_t bytes);
   Progress progress() const;
 
-  /// Of a loader that is complete, the one that fits the model, once. They read the tokenizer and
-  /// allocate contexts, caches and what else stands beside weights, but compile nothing. Throw
-  /// SettingError before that, and as those constructors.
+  /// Makes the object for the kind of the model. Call one of them, once, when loading is complete.
+  /// They read the tokenizer and allocate contexts, caches and everything else beside weights, but
+  /// compile nothing. Throw SettingError while loading is incomplete, and what the constructors
+  /// throw.
   Translator translator();
   TextGenerator generator();
   TextEncoder text_encoder();
@@ -55,23 +56,23 @@ class MULCIBER_API ModelLoader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The pipelines that tasks and calls of a model need, so that making a task compiles none of them.
-/// Which they are is known from the start: nothing is allocated on the device for that. Those of a
-/// HostDevice::pipeline_cache cost next to nothing.
+/// Compiles the pipelines that tasks and calls of a model need, so that making a task compiles
+/// none. The list of pipelines needs no device memory. Pipelines in HostDevice::pipeline_cache cost
+/// almost no time.
 class MULCIBER_API PipelineWarmup {
  public:
-  /// source_tokens: of the longest text, end of sentence included; 0: what the model takes.
+  /// source_tokens: tokens of the longest text, end of sentence included; 0: the model's maximum.
   explicit PipelineWarmup(const Translator& translator, const TranslateOptions& options = {},
                           uint32_t source_tokens = 64);
   explicit PipelineWarmup(const TextGenerator& generator);
-  /// Of steps, and of passes over prompts; not of a draft model's.
+  /// Pipelines of decode steps and prefill passes, without those of a draft model.
   explicit PipelineWarmup(const BatchGenerator& generator);
-  /// Of EmbeddingTasks of texts of at most so many tokens, or as many embeddings; 0: what the
-  /// model takes.
+  /// Pipelines of EmbeddingTasks with at most `tokens` tokens or embeddings; 0: the model's
+  /// maximum.
   explicit PipelineWarmup(const TextEncoder& encoder, const EmbedOptions& options = {},
                           uint32_t tokens = 128);
-  /// Of AttentionTasks that are made with this room (AttentionRoom), which suffices for their
-  /// texts; 0: what the model takes.
+  /// Pipelines of AttentionTasks made with this room (AttentionRoom), for texts that fit it; 0: the
+  /// model's maximum.
   static PipelineWarmup of_attention(const Translator& translator, uint32_t source_tokens = 64,
                                      uint32_t target_tokens = 64);
   static PipelineWarmup of_attention(const TextGenerator& generator, uint32_t tokens = 256);
@@ -79,12 +80,12 @@ class MULCIBER_API PipelineWarmup {
   PipelineWarmup(PipelineWarmup&&) noexcept;
   PipelineWarmup& operator=(PipelineWarmup&&) noexcept;
 
-  /// How many there are, and how many were not asked for yet.
+  /// Number of pipelines, and of pipelines that prewarm() has not reached yet.
   size_t total() const;
   size_t left() const;
-  /// Compiles up to `count` of them, in as many threads as HostDevice::pipeline_threads allows.
-  /// Result: left(). Unlike everything else of a device it may be called on any thread, beside any
-  /// work, one at a time. Throws KernelError.
+  /// Compiles up to `count` pipelines, in as many threads as HostDevice::pipeline_threads allows.
+  /// Returns left(). Unlike all other functions it may be called on any thread, beside other work
+  /// on the device, by one thread at a time. Throws KernelError.
   size_t prewarm(size_t count);
 
  private:
@@ -93,7 +94,8 @@ class MULCIBER_API PipelineWarmup {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Pipelines that were compiled on a device so far: a frame in which it stays was spared that.
+/// Number of pipelines compiled on a device so far: a frame in which it does not grow compiled
+/// none.
 MULCIBER_API uint64_t pipelines_made(Device& device);
 
 }  // namespace mulciber

@@ -1,5 +1,5 @@
-// The public C++ interface, but for applications that lend their own VkDevice: those include
-// mulciber/embedding.h or mulciber/picture_task.h, which need Vulkan's headers.
+// The public C++ interface, without the headers that need Vulkan's: mulciber/embedding.h and
+// mulciber/picture_task.h, for applications that lend their own VkDevice.
 #pragma once
 
 #include "mulciber/attention.h"

@@ -1,6 +1,6 @@
-/* Mulciber for C: what tasks know while they are under way, maps that follow a text, vectors in
- * slices, and numbers that never pass the host. The rules are those of mulciber/embedding.h and of
- * mulciber_c.h. C11. */
+/* Mulciber for C: partial results of running tasks, attention maps of growing texts, embeddings in
+ * slices, and embeddings, logits and hidden states that stay on the device. The rules are those of
+ * mulciber/embedding.h and of mulciber_c.h. C11. */
 #ifndef MULCIBER_MULCIBER_C_TASKS_H
 #define MULCIBER_MULCIBER_C_TASKS_H
 
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* ---- What was asked for, and what was granted ---- */
+/* ---- Requirements and granted options ---- */
 
-/* As mulciber_requirements(), for a model with these options. info: may be NULL. */
+/* Does what mulciber_requirements() does, for a model with these options. info: may be NULL. */
 MULCIBER_API MulciberStatus mulciber_requirements_with(
     MulciberContext* context, const MulciberPhysicalDevice* physical_device,
     const MulciberModel* model, const MulciberLoadInfo* info, MulciberRequirements* requirements);
@@ -30,20 +30,20 @@ typedef struct MulciberDeviceReport {
   VkBool32 software;
   const char* name;
   const char* driver;
-  uint64_t memory_bytes;                /* device-local, that the process may use now */
-  MulciberQueuePriority queue_priority; /* granted; of an adopted device its host knows */
-  float occupancy_priority;             /* granted; 0.5 where the driver has none */
+  uint64_t memory_bytes;                /* device-local, usable by the process now */
+  MulciberQueuePriority queue_priority; /* granted; unknown for an adopted device */
+  float occupancy_priority;             /* granted; 0.5 if the driver has none */
 } MulciberDeviceReport;
 
-/* What is pointed to lives until the next call with this context. */
+/* The returned pointers are valid until the next call with this context. */
 MULCIBER_API MulciberStatus mulciber_describe_device(MulciberContext* context,
                                                      const MulciberDevice* device,
                                                      MulciberDeviceReport* report);
-/* Gives back what is kept for texts to come. */
+/* Frees device memory that is kept for later texts, see Translator::trim(). */
 MULCIBER_API MulciberStatus mulciber_trim(MulciberContext* context, MulciberTranslator* translator);
 
-/* The barriers at the borders of every slice: what of earlier work it waits for, and to what of
- * later work it shows what it wrote. */
+/* Barriers at the beginning and end of every slice: stages of earlier work that it waits for, and
+ * stages of later work that sees its writes. */
 typedef struct MulciberBorders {
   uint32_t size;
   VkPipelineStageFlags waits_for_stages;
@@ -53,120 +53,123 @@ typedef struct MulciberBorders {
 } MulciberBorders;
 MULCIBER_API MulciberStatus mulciber_borders(MulciberContext* context, MulciberBorders* borders);
 
-/* ---- Texts under way ---- */
+/* ---- Partial results ---- */
 
-/* What such functions point to lives until the next call with the task. */
+/* A text so far. Its pointers are valid until the next call with the task. */
 typedef struct MulciberText {
   uint32_t size;
   VkBool32 complete; /* the task is done, and was not cancelled */
   const char* text;
-  float score; /* of a translation, as it would be if it ended here */
+  float score; /* the translation's score, if it ended here */
   uint32_t id_count;
   const uint32_t* ids;
-  const char* const* tokens; /* the same as a person sees them */
-  uint32_t source_count;     /* of the text that is translated, or of the prompt */
+  const char* const* tokens; /* readable text of each id */
+  uint32_t source_count;     /* tokens of the translated text, or of the prompt */
   const uint32_t* source_ids;
   const char* const* source_tokens;
 } MulciberText;
 
-/* Of a translation the best hypothesis, of an answer what is known of it. */
+/* Gives the best hypothesis of a translation, or the known part of an answer. */
 MULCIBER_API MulciberStatus mulciber_so_far(MulciberContext* context, MulciberTask* task,
                                             MulciberText* text);
-/* Steps of decoding that have ended: of an answer its tokens. */
+/* Decode steps that have ended; for an answer, its tokens. */
 MULCIBER_API uint32_t mulciber_steps(const MulciberTask* task);
 
 typedef struct MulciberBeam {
   const char* text;
   float score;
-  VkBool32 finished; /* nothing is added to it */
+  VkBool32 finished; /* it has ended */
   uint32_t id_count;
   const uint32_t* ids;
 } MulciberBeam;
 
-/* All hypotheses of a translation: the finished ones, then those that go on, both best first. */
+/* Gives all hypotheses of a translation: the finished ones, then the others, both best first.
+ * */
 MULCIBER_API MulciberStatus mulciber_beams(MulciberContext* context, MulciberTask* task,
                                            uint32_t* count, const MulciberBeam** beams);
 
-/* ---- Attention maps of texts that grow ---- */
+/* ---- Attention maps of growing texts ---- */
 
-/* text: a translation of this translator or an answer of this generator, whole or under way, which
- * may be destroyed afterwards; the other of the two is NULL. The rooms are tokens of the longest
- * texts that the task is restarted with; 0: as many as this one has. source_room: of translations
- * alone. */
+/* text: a translation of the translator or an answer of the generator, finished or running, which
+ * may be destroyed afterwards; the other of translator and generator is NULL. source_room, room:
+ * tokens of the longest texts that the task is restarted with; 0: as many as this one has.
+ * source_room: for translations only. */
 MULCIBER_API MulciberStatus mulciber_begin_attention_of(MulciberContext* context,
                                                         MulciberTranslator* translator,
                                                         MulciberGenerator* generator,
                                                         MulciberTask* text, uint32_t source_room,
                                                         uint32_t room, MulciberTask** task);
-/* The maps of another text of that model, such as the same one some tokens later. Of a task that is
- * done; neither allocates memory of the device's nor compiles. */
+/* Starts the task again for another text of that model, for instance the same one some tokens
+ * later. The task must be done; neither allocates device memory nor compiles. */
 MULCIBER_API MulciberStatus mulciber_restart_attention(MulciberContext* context, MulciberTask* task,
                                                        MulciberTask* text);
-/* 0: the model has none of that kind, or the task is none of attention. */
+/* Layers and heads of a kind of map; 0: the model has no such maps, or the task is not an attention
+ * task. */
 MULCIBER_API uint32_t mulciber_attention_layers(const MulciberTask* task,
                                                 MulciberAttentionKind kind);
 MULCIBER_API uint32_t mulciber_attention_heads(const MulciberTask* task,
                                                MulciberAttentionKind kind);
 
-/* ---- Vectors in slices ---- */
+/* ---- Embeddings in slices ---- */
 
 /* info: may be NULL. */
 MULCIBER_API MulciberStatus mulciber_begin_embedding(MulciberContext* context,
                                                      MulciberTextEncoder* encoder, const char* text,
                                                      const MulciberEmbedInfo* info,
                                                      MulciberTask** task);
-/* Of embeddings in place of a text: rows of mulciber_embedding_width() floats, in a buffer made
- * with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, that the first slice copies. */
+/* Takes token embeddings instead of a text: rows of mulciber_embedding_width() floats, in a buffer
+ * made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first slice copies. */
 MULCIBER_API MulciberStatus mulciber_begin_embedding_of_rows(
     MulciberContext* context, MulciberTextEncoder* encoder, const MulciberHostBuffer* rows,
     uint32_t tokens, const MulciberEmbedInfo* info, MulciberTask** task);
 MULCIBER_API uint32_t mulciber_embedding_width(const MulciberTextEncoder* encoder);
-/* Of such a task's text; 0 of others. */
+/* Tokens of the text of such a task; 0 for other tasks. */
 MULCIBER_API uint32_t mulciber_embedding_tokens(const MulciberTask* task);
-/* Behind the last slice of a text's task: mulciber_vector_width() floats, or as many for each
- * token. Of a picture's task (mulciber_c_pictures.h): what mulciber_describe_picture() says. */
+/* Record a copy of the embedding, or of the hidden states, after the last slice: for a text's task
+ * mulciber_vector_width() floats, or as many for each token; for an image's task
+ * (mulciber_c_pictures.h) the sizes that mulciber_describe_picture() gives. */
 MULCIBER_API MulciberStatus mulciber_record_vector(MulciberContext* context, MulciberTask* task,
                                                    VkCommandBuffer commands,
                                                    const MulciberHostBuffer* buffer);
 MULCIBER_API MulciberStatus mulciber_record_states(MulciberContext* context, MulciberTask* task,
                                                    VkCommandBuffer commands,
                                                    const MulciberHostBuffer* buffer);
-/* Of a task that is done, and was not cancelled: the floats of a vector. */
+/* Writes the floats of the embedding. The task must be done, and not cancelled. */
 MULCIBER_API MulciberStatus mulciber_vector(MulciberContext* context, MulciberTask* task,
                                             float* vector);
 
-/* ---- What answers may be ---- */
+/* ---- Grammars ---- */
 
 typedef enum MulciberGrammarKind {
   MULCIBER_GRAMMAR_JSON_SCHEMA = 0,
-  MULCIBER_GRAMMAR_JSON_OBJECT = 1, /* any; text: NULL */
-  MULCIBER_GRAMMAR_REGEX = 2,       /* that the whole answer matches */
-  MULCIBER_GRAMMAR_GBNF = 3,        /* llama.cpp's notation */
+  MULCIBER_GRAMMAR_JSON_OBJECT = 1, /* any object; text: NULL */
+  MULCIBER_GRAMMAR_REGEX = 2,       /* matched by the whole answer */
+  MULCIBER_GRAMMAR_GBNF = 3,        /* llama.cpp's notation of grammars */
   MULCIBER_GRAMMAR_MAX = 0x7fffffff
 } MulciberGrammarKind;
 
-/* For MulciberGenerateInfo::grammar of any number of answers: mulciber/grammar.h says what is
- * understood. It may be destroyed once they are begun. */
+/* Makes a grammar for MulciberGenerateInfo::grammar of any number of answers; mulciber/grammar.h
+ * lists what is supported. It may be destroyed once the answers have begun. */
 MULCIBER_API MulciberStatus mulciber_make_grammar(MulciberContext* context,
                                                   MulciberGrammarKind kind, const char* text,
                                                   MulciberGrammar** grammar);
 MULCIBER_API void mulciber_destroy_grammar(MulciberGrammar* grammar);
 
-/* ---- Answers to more than texts, and what they leave ---- */
+/* ---- Prompts with embeddings, and outputs on the device ---- */
 
 typedef struct MulciberPromptPart {
   uint32_t size;
   uint32_t tokens;  /* 0: the part is a text */
   const char* text; /* NULL where there are tokens */
-  /* Otherwise so many rows of mulciber_generator_width() floats in place of a text. */
+  /* Otherwise `tokens` rows of mulciber_generator_width() floats in place of a text. */
   const MulciberHostBuffer* embeddings;
 } MulciberPromptPart;
 
-/* Rings of rows in buffers made with VK_BUFFER_USAGE_TRANSFER_DST_BIT; NULL: not wanted. */
+/* Ring buffers of rows, made with VK_BUFFER_USAGE_TRANSFER_DST_BIT; NULL: not written. */
 typedef struct MulciberGenerationOutputs {
   uint32_t size;
-  const MulciberHostBuffer* logits; /* of answer's token i, mulciber_vocabulary() floats */
-  const MulciberHostBuffer* states; /* of token i, mulciber_generator_width() floats */
+  const MulciberHostBuffer* logits; /* mulciber_vocabulary() floats for each token of the answer */
+  const MulciberHostBuffer* states; /* mulciber_generator_width() floats for each token */
 } MulciberGenerationOutputs;
 
 /* All parts have the size of the first. info, outputs: may be NULL. */

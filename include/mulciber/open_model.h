@@ -1,4 +1,4 @@
-// A model's files, opened.
+// Opening a model's files.
 #pragma once
 
 #include <cstddef>
@@ -13,34 +13,35 @@
 
 namespace mulciber {
 
-/// A Hugging Face folder or a GGUF file (any part of a split one) whose files are open. For
-/// programs that use one more than once, such as to plan memory and then load it, or to load it on
-/// two devices: what they share is read once.
+/// An open Hugging Face folder or GGUF file (any part of a split one). Programs that use a model
+/// more than once, for instance to plan memory and then load it, or to load it on two devices,
+/// share one, so that the files are read once.
 class OpenModel;
 
-/// Throws ModelError when files are missing, malformed, or contradict each other.
+/// Opens a model. Throws ModelError when files are missing, malformed, or contradict each other.
 MULCIBER_API std::shared_ptr<const OpenModel> open_model(const std::string& path);
 
-/// A model's file as the host has it, in memory or behind a function.
+/// A model's file that the application provides, in memory or through a function.
 struct LentFile {
-  std::string name;  // as in the model's folder: "config.json", "1_Pooling/config.json", "a.gguf"
-  /// All of it, where it is in memory.
+  std::string name;  // path in the model's folder: "config.json", "1_Pooling/config.json", "a.gguf"
+  /// The whole file, where it is in memory.
   std::span<const std::byte> bytes;
-  /// Otherwise: fills `into`, at most kMostLentRead bytes, from `offset` on, and says how many it
-  /// gave; fewer are an error. What it throws passes through. Called by the calls of the library
-  /// that read files, on their thread: open_model(), loading, and what first asks for a tokenizer
-  /// or a chat template.
+  /// Otherwise: fills `into`, at most kMostLentRead bytes, from `offset` on, and returns the number
+  /// of bytes; fewer than asked for are an error. Its exceptions propagate. The functions that read
+  /// files call it on their thread: open_model(), loading, and the first function that needs a
+  /// tokenizer or a chat template.
   std::function<size_t(uint64_t offset, std::span<std::byte> into)> read;
-  uint64_t size = 0;  // of what is behind the function
+  uint64_t size = 0;  // bytes that the function provides
 };
 constexpr size_t kMostLentRead = size_t{1} << 20;
 
-/// The same from files of the host's, and no others: those of a Hugging Face folder, where
-/// config.json or model.safetensors is among them, otherwise the first of the list, with the other
-/// parts of a split one. They must stay until the model and what was loaded of it are destroyed.
-/// Nothing of files in memory is copied, or written to; of files behind functions headers are kept,
-/// and weights pass through a buffer of kMostLentRead bytes, or of a row. `name` stands for the
-/// folder in messages. Throws as above.
+/// Opens a model from files that the application provides, and no others. With config.json or
+/// model.safetensors among them, the files form a Hugging Face folder; otherwise the first file is
+/// a GGUF file, and the others are the parts of a split one. The files must stay valid until the
+/// model and everything loaded from it are destroyed. Files in memory are neither copied nor
+/// written to. The headers of files behind functions are kept, and their weights pass through a
+/// buffer of kMostLentRead bytes, or of a row. name: the folder's name in messages. Throws
+/// ModelError as open_model(path) does.
 MULCIBER_API std::shared_ptr<const OpenModel> open_model(std::vector<LentFile> files,
                                                          const std::string& name = "model");
 

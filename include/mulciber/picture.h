@@ -1,4 +1,4 @@
-// Pictures, read from files that nobody vouches for. Errors are the types of mulciber/error.h.
+// Images, decoded from untrusted files. Errors are the types of mulciber/error.h.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace mulciber {
 
-/// Pixels of three bytes, red, green and blue, line by line from the top, each from the left.
+/// RGB pixels of three bytes, row by row from the top, each row from the left.
 struct Picture {
   uint32_t width = 0, height = 0;
   std::vector<uint8_t> rgb;  // height * width * 3
 };
 
-/// The picture of a PNG, JPEG, WebP or PPM/PGM file (P5, P6): of 16 bits a channel as 8, grey and
-/// palettes as colours, without transparency, CMYK as RGB, and turned upright where its EXIF data
-/// says so. Throws ModelError naming `where` when the bytes are no such file, end too early, have
-/// no pixels or more than 2^26 (65535 a side), or the library of that format is not part of this
-/// build. Sizes are checked before anything is allocated for them.
+/// Decodes a PNG, JPEG, WebP or PPM/PGM file (P5, P6). 16-bit channels become 8-bit; grey, palette
+/// and CMYK images become RGB; alpha is dropped; the EXIF orientation is applied. Throws ModelError
+/// naming `where` when the bytes are no such file, end too early, have no pixels or more than 2^26
+/// (65535 a side), or when this build lacks the library of that format. Sizes are checked before
+/// memory is allocated for them.
 MULCIBER_API Picture decode_picture(std::span<const std::byte> bytes, const std::string& where);
-/// The same of a file.
+/// Decodes the image in a file. Throws as decode_picture().
 MULCIBER_API Picture read_picture(const std::string& path);
 
 }  // namespace mulciber

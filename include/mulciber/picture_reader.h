@@ -1,6 +1,6 @@
-// What stands in a picture, as text: a vision transformer and a decoder that attends to its
-// patches, on any Vulkan device. No Vulkan headers are needed. Errors are the types of
-// mulciber/error.h; nothing is printed.
+// Optical character recognition: a vision transformer and a decoder that attends to its patches, on
+// any Vulkan device. No Vulkan headers are needed. Errors are the types of mulciber/error.h;
+// nothing is printed.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ namespace mulciber {
 
 struct PictureReadOptions {
   uint32_t beams = 1;       // 1: greedy search
-  uint32_t max_tokens = 0;  // 0: as many as the model can be fed
-  bool attention = false;   // PictureText::maps and seen; a pass of its own for each picture
-  /// Called after every picture with the pictures done so far and their number in all.
+  uint32_t max_tokens = 0;  // 0: as many as the model has positions
+  bool attention = false;   // fill PictureText::maps and seen, by an extra pass for each image
+  /// Called after every image with the numbers of finished and of all images.
   std::function<void(size_t done, size_t total)> progress;
-  /// Looked at between tokens; once true, the call returns with what is complete.
+  /// Read between tokens; once true, the call returns with the images that are complete.
   const std::atomic<bool>* cancel = nullptr;
 };
 
 struct PictureText {
   std::string text;
-  std::vector<uint32_t> ids;        // without the end
-  std::vector<std::string> tokens;  // each as text
-  double log_probability = 0;       // the mean over the tokens and the end
-  /// (layers, heads, tokens, rows, columns): which patches each token attends to. The rest of a
-  /// token's weight is on tokens that stand for no patch.
+  std::vector<uint32_t> ids;        // without the end-of-text token
+  std::vector<std::string> tokens;  // the text of each token
+  double log_probability = 0;       // the mean over the tokens and the end-of-text token
+  /// (layers, heads, tokens, rows, columns): cross-attention of each token to each patch. The rest
+  /// of a token's weight lies on the vision transformer's tokens that are not patches.
   std::vector<float> maps;
   uint32_t layers = 0, heads = 0, rows = 0, columns = 0;
-  Picture seen;           // the picture as the model reads it
-  bool complete = false;  // false: cancelled before this picture was done
+  Picture seen;           // the image as the model reads it
+  bool complete = false;  // false: cancelled before this image was done
 };
 
-/// A VisionEncoderDecoderModel (a Hugging Face folder): a ViT or DeiT, and the decoder of TrOCR.
+/// A VisionEncoderDecoderModel (a Hugging Face folder): a ViT or DeiT with TrOCR's decoder.
 class MULCIBER_API PictureReader {
  public:
   /// Throws ModelError when the folder does not hold such a model or its files disagree,
@@ -49,7 +49,8 @@ class MULCIBER_API PictureReader {
   PictureReader(PictureReader&&) noexcept;
   PictureReader& operator=(PictureReader&&) noexcept;
 
-  /// Texts of pictures, in their order. Throws ModelError for options that do not fit the model.
+  /// Reads the texts of images, in their order. Throws ModelError for options that do not fit the
+  /// model.
   std::vector<PictureText> read(std::span<const Picture> pictures,
                                 const PictureReadOptions& options = {});
   PictureText read(const Picture& picture, const PictureReadOptions& options = {});

@@ -1,6 +1,7 @@
-// Pictures through a vision transformer in slices, on the host's device: vectors, states and maps
-// of attention over their patches in the host's memory. docs/guide/embedding.md is the guide.
-// Errors are the types of mulciber/error.h; nothing is printed.
+// A vision transformer in slices, on the application's device: embeddings, hidden states and
+// attention maps of an image are written to the application's buffers and images.
+// docs/guide/embedding.md is the guide. Errors are the types of mulciber/error.h; nothing is
+// printed.
 #pragma once
 
 #include <cstdint>
@@ -14,51 +15,52 @@ namespace mulciber {
 
 struct PictureTaskOptions {
   PicturePoolingChoice pooling = PicturePoolingChoice::kModel;
-  bool normalize = false;  // a vector of length 1
-  bool attention = false;  // keep the maps of all layers and heads
+  bool normalize = false;  // scale the embedding to length 1
+  bool attention = false;  // keep the attention maps of all layers and heads
 };
 
-/// What one token of a picture attends to among its patches: a number for each, as they lie.
+/// Names an attention map: the attention of one token of an image to each patch.
 struct PatchMap {
   uint32_t layer = 0, head = 0;
-  /// The patch that attends, counted line by line; not given: the token that stands for the whole,
-  /// in models that have one.
+  /// The patch that attends, counted row by row; none: the class token, in models that have one.
   std::optional<uint32_t> patch;
 };
 
-/// A picture through a vision transformer.
+/// Computes the embedding of one image.
 class MULCIBER_API PictureTask : public FrameTask {
  public:
-  /// The picture is resized and cut here, on the host. Throws as ImageEncoder::embed(), and
-  /// ModelError where the maps would take more than a gibibyte.
+  /// Resizes and crops the image, on the CPU. Throws as ImageEncoder::embed(), and ModelError when
+  /// the maps would take more than a gibibyte.
   PictureTask(ImageEncoder& encoder, const Picture& picture,
               const PictureTaskOptions& options = {});
-  /// Of pixels that are as the model reads them, such as a frame's: `size` of R8G8B8A8, line by
-  /// line without padding, of which alpha is not read. The first slice copies them; rules as those
-  /// of EmbeddingTask's embeddings. Throws ModelError for a size that the model does not take.
+  /// Takes pixels in the model's input size, for instance those of a frame: `size` pixels of
+  /// R8G8B8A8, row by row without padding; alpha is ignored. The first slice copies them, by the
+  /// rules of EmbeddingTask's embeddings. Throws ModelError for a size that the model does not
+  /// take.
   PictureTask(ImageEncoder& encoder, const HostBuffer& pixels, VkExtent2D size,
               const PictureTaskOptions& options = {});
   ~PictureTask() override;
 
-  /// Across and down.
+  /// Patches across and down.
   VkExtent2D patches() const;
-  /// Of maps; 0 without PictureTaskOptions::attention.
+  /// Layers and heads of the maps; 0 without PictureTaskOptions::attention.
   uint32_t layers() const;
   uint32_t heads() const;
-  /// Numbers of a vector, and of a token's state.
+  /// Floats in the embedding, and in a token's hidden state.
   uint32_t vector_width() const;
   uint32_t state_width() const;
-  uint32_t tokens() const;  // those before the patches included
-  /// The last slice was recorded, or submitted by step(): copies can be.
+  uint32_t tokens() const;  // tokens before the patches included
+  /// True once the last slice was recorded, or submitted by step(): copies can be recorded then.
   bool recorded() const;
-  /// Rules of all copies as those of AttentionTask::record_attention(): vector_width() floats;
-  /// (tokens(), state_width()) floats; a texel, or a float, for each patch.
+  /// Record copies of the embedding, vector_width() floats; of the hidden states, (tokens(),
+  /// state_width()) floats; and of a map, a texel or a float for each patch. The rules are those of
+  /// AttentionTask::record_attention().
   void record_vector(VkCommandBuffer commands, const HostBuffer& to);
   void record_states(VkCommandBuffer commands, const HostBuffer& to);
   void record_attention(VkCommandBuffer commands, const HostImage& to, const PatchMap& map);
   void record_attention(VkCommandBuffer commands, const HostBuffer& to, const PatchMap& map);
-  /// Of a task that is done: what ImageEncoder::embed() gives for that picture. `complete` is false
-  /// when it was cancelled. Throws ModelError where the vector is not finite.
+  /// Returns what ImageEncoder::embed() gives for that image. The task must be done. `complete` is
+  /// false when it was cancelled. Throws ModelError when the embedding is not finite.
   PictureVector result();
 
  private:

@@ -1,4 +1,4 @@
-// Pictures in the prompts of language models that see them.
+// Images in the prompts of vision-language models.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@
 
 namespace mulciber {
 
-/// A picture as a language model takes it: resized, and cut into tiles where the model has these.
-/// May be shown in any number of prompts of that model, by any thread.
+/// An image prepared for a vision-language model: resized, and split into tiles if the model uses
+/// them. Any number of prompts of that model may use it, on any thread.
 class PreparedPicture;
 
-/// The text that stands in a prompt for a picture ("<image>"); empty where the model sees none.
-/// Throws ModelError where its files disagree.
+/// The placeholder of an image in a prompt ("<image>"); empty if the model takes no images. Throws
+/// ModelError when its files disagree.
 MULCIBER_API std::string picture_placeholder(const OpenModel& model);
-/// Throws ModelError where the model sees no pictures, or cannot take this one. May be called by
-/// several threads.
+/// Prepares an image. Throws ModelError when the model takes no images, or not this one.
+/// Thread-safe.
 MULCIBER_API std::shared_ptr<const PreparedPicture> prepare_picture(const OpenModel& model,
                                                                     const Picture& picture);
-/// A prompt with each placeholder written as its picture's tokens are; of a prompt without any, the
-/// pictures stand in front of it. Throws ModelError where there are other numbers of both.
+/// Replaces each placeholder of a prompt with the tokens of its image. In a prompt without
+/// placeholders, the images come first. Throws ModelError when the numbers of placeholders and
+/// images differ.
 MULCIBER_API std::string expand_prompt(
     const OpenModel& model, const std::string& prompt,
     const std::vector<std::shared_ptr<const PreparedPicture>>& pictures);
-/// How many tokens of a prompt have its embeddings.
+/// Number of tokens that an image's embeddings take in a prompt.
 MULCIBER_API uint32_t embedded_tokens(const PreparedPicture& picture);
 
 }  // namespace mulciber

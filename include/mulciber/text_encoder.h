@@ -1,6 +1,6 @@
-// Texts to vectors, to labels, and to answers in passages, with encoder-only models on any Vulkan
-// device. No Vulkan headers are needed. Errors are the types of mulciber/error.h; nothing is
-// printed.
+// Text embeddings, text classification and extractive question answering, with encoder-only models
+// on any Vulkan device. No Vulkan headers are needed. Errors are the types of mulciber/error.h;
+// nothing is printed.
 #pragma once
 
 #include <atomic>
@@ -19,65 +19,66 @@
 
 namespace mulciber {
 
-/// How texts are computed together.
+/// Batches of texts.
 struct BatchOptions {
-  /// Texts that are longer than the model takes are cut at their end, of a pair the longer one
-  /// first; false: ModelError, naming both numbers.
+  /// Truncate texts with more tokens than the model takes at their end, the longer text of a pair
+  /// first; false: throw ModelError naming both numbers.
   bool truncate = true;
-  /// Bounds of one batch: texts, and tokens, were all texts as long as the longest.
+  /// Limits of one batch: tokens, padding to the longest text included, and texts.
   uint32_t batch_tokens = 2048;
   uint32_t batch_texts = 64;
-  /// Called after every batch with the texts done so far and their number in all.
+  /// Called after every batch with the numbers of finished and of all texts.
   std::function<void(size_t done, size_t total)> progress;
-  /// Looked at between batches; once true, the call returns with what is complete.
+  /// Read between batches; once true, the call returns with the texts that are complete.
   const std::atomic<bool>* cancel = nullptr;
 };
 
-/// Of the last call, except where it says "load".
+/// Counts and times of the last call, and of loading where marked "load".
 struct EncoderStatistics {
   size_t texts = 0, batches = 0, truncated = 0;
-  uint64_t tokens = 0;         // what the tokenizer adds included
-  uint64_t padded_tokens = 0;  // those and the padding that was computed with them
-  double load_seconds = 0;     // files to device
+  uint64_t tokens = 0;         // special tokens included
+  uint64_t padded_tokens = 0;  // tokens and padding that were computed
+  double load_seconds = 0;     // load: files to device
   double tokenize_seconds = 0;
   double prepare_seconds = 0;  // building and recording programs
-  double run_seconds = 0;      // on the device, with the way there and back
+  double run_seconds = 0;      // on the device, transfers included
   double total_seconds = 0;
   uint64_t weight_bytes = 0;            // load: on the device
   uint64_t predicted_device_bytes = 0;  // weights and activations, before allocating
-  uint64_t peak_device_bytes = 0;       // handed out at most
+  uint64_t peak_device_bytes = 0;       // most bytes allocated at once
 };
 
 enum class Pooling {
-  kMean,            // the mean of the states of all tokens
-  kFirst,           // the state of the first token
-  kPooler,          // what the model's own pooler makes of that
-  kLast,            // the state of the last token
-  kMax,             // of each column the largest number
-  kMeanSqrtLength,  // the sum of the states over the square root of their number
-  kWeightedMean,    // the mean, token i (from 1) counting i times
+  kMean,            // the mean of the hidden states of all tokens
+  kFirst,           // the hidden state of the first token
+  kPooler,          // the model's own pooler, applied to the first token's state
+  kLast,            // the hidden state of the last token
+  kMax,             // the maximum of each column
+  kMeanSqrtLength,  // the sum of the hidden states over the square root of their number
+  kWeightedMean,    // the mean, in which token i (from 1) has the weight i
 };
 
-/// Absent values are those of the model's files as sentence-transformers writes them: modules.json,
-/// the folders of its Pooling and Dense modules, config_sentence_transformers.json. Without these
-/// files: the mean, as it is, and no prompt.
+/// Options that are not set come from the model's sentence-transformers files: modules.json, the
+/// folders of its Pooling and Dense modules, config_sentence_transformers.json. Without these files
+/// the defaults are mean pooling, no normalization and no prompt.
 struct EmbedOptions {
   std::optional<Pooling> pooling;
   std::optional<bool> normalize;      // vectors of length 1
-  std::optional<std::string> prompt;  // stands before every text
-  std::string prompt_name;            // instead: one of prompts()
+  std::optional<std::string> prompt;  // prefix of every text
+  std::string prompt_name;            // name of one of prompts(), instead of prompt
   BatchOptions batch;
 };
 
 struct TextVector {
   std::vector<float> values;
-  uint32_t tokens = 0;     // what was read of the text, with what the tokenizer adds
-  bool truncated = false;  // the text has more
+  uint32_t tokens = 0;     // tokens that were read, special tokens included
+  bool truncated = false;  // the text has more tokens
   bool complete = false;   // false: cancelled before this text was done
 };
 
-/// An encoder-only model (a Hugging Face folder) on a device, or a decoder-only one (also a GGUF
-/// file), whose states of the last layer are pooled; its texts have at most 8192 tokens.
+/// A text embedding model on a device: an encoder-only model (a Hugging Face folder), or a
+/// decoder-only one (a folder or a GGUF file), whose hidden states after the last layer are pooled.
+/// Texts for a decoder-only model have at most 8192 tokens.
 class MULCIBER_API TextEncoder {
  public:
   /// Throws ModelError when the folder does not hold such a model or its files disagree,
@@ -90,25 +91,26 @@ class MULCIBER_API TextEncoder {
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
 
-  /// Vectors of texts (UTF-8), in their order. Throws ModelError when options do not fit the model.
+  /// Embeddings of texts (UTF-8), in their order. Throws ModelError when options do not fit the
+  /// model.
   std::vector<TextVector> embed(std::span<const std::string> texts,
                                 const EmbedOptions& options = {});
   TextVector embed(const std::string& text, const EmbedOptions& options = {});
-  /// Of texts that are given as the ids of their tokens, what a tokenizer adds included: nothing
-  /// stands before them, and one that is cut loses its last ids. Throws ModelError for a text
-  /// without tokens and for an id that is not the model's, too.
+  /// Embeddings of texts given as token ids, special tokens included. Prompts are not used, and
+  /// truncation removes the last ids. Throws ModelError also for a text without tokens and for an
+  /// id outside the vocabulary.
   std::vector<TextVector> embed_ids(std::span<const std::vector<uint32_t>> texts,
                                     const EmbedOptions& options = {});
 
-  /// Cosines of the angles between vectors, computed on the device: (queries, vectors) row-major; 0
-  /// where one is all zeros. Throws ModelError where their lengths differ.
+  /// Cosine similarities, computed on the device: (queries, vectors) row-major; 0 for a vector of
+  /// zeros. Throws ModelError when the vectors' lengths differ.
   std::vector<float> cosines(std::span<const TextVector> queries,
                              std::span<const TextVector> vectors);
 
-  uint32_t width() const;            // of a vector
-  uint32_t embedding_width() const;  // of a token's row in the table of words
-  uint32_t max_tokens() const;       // of a text
-  /// By their names; what stands before a text of that purpose.
+  uint32_t width() const;            // floats in an embedding
+  uint32_t embedding_width() const;  // columns of the token embedding table
+  uint32_t max_tokens() const;       // most tokens of a text
+  /// Prompts by name: prefixes for texts of a purpose.
   const std::map<std::string, std::string>& prompts() const;
   const EncoderStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
@@ -122,26 +124,26 @@ class MULCIBER_API TextEncoder {
   std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
 
-/// A text, or two that are judged together.
+/// A text, or a pair of texts that is classified as one.
 struct ClassifierInput {
   std::string text;
   std::optional<std::string> pair;
 };
 
 struct Classification {
-  /// Of every label, in the order of labels(): they add up to 1, or are each of its own where
+  /// Probabilities in the order of labels(): their sum is 1, or they are independent if
   /// several_labels().
   std::vector<float> probabilities;
   std::vector<float> logits;
   uint32_t best = 0;  // the most probable label
   uint32_t tokens = 0;
-  bool truncated = false, complete = false;  // as TextVector
+  bool truncated = false, complete = false;  // see TextVector
 };
 
 /// A model for sequence classification on a device.
 class MULCIBER_API Classifier {
  public:
-  /// As TextEncoder; throws ModelError too where the model has no classifier.
+  /// Throws as TextEncoder, and ModelError when the model has no classifier.
   Classifier(std::shared_ptr<Device> device, const std::string& folder,
              const LoadOptions& options = {});
   Classifier(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
@@ -166,27 +168,28 @@ class MULCIBER_API Classifier {
 };
 
 struct AnswerOptions {
-  uint32_t best = 1;             // answers asked for, at most
-  uint32_t longest_tokens = 30;  // of an answer
-  /// Tokens that neighbouring windows of a passage share, where it is longer than the model takes;
-  /// at most half of a window.
+  uint32_t best = 1;             // most answers returned
+  uint32_t longest_tokens = 30;  // most tokens of an answer
+  /// Tokens that neighbouring windows share, where the passage is longer than the model takes; at
+  /// most half of a window.
   uint32_t overlap_tokens = 128;
-  /// "The passage does not say" is an answer too, for models that were trained to give it.
+  /// Also allow the answer that the passage does not contain one, for models trained with such
+  /// questions.
   bool may_be_none = false;
   BatchOptions batch;
 };
 
 struct PassageAnswer {
-  std::string text;           // whole words of the passage; empty: the passage does not say
-  size_t begin = 0, end = 0;  // its bytes in the passage
-  /// Probability that the answer starts where it does, times that it ends there, within its window.
+  std::string text;           // whole words of the passage; empty: the passage has no answer
+  size_t begin = 0, end = 0;  // byte range in the passage
+  /// Probability of the answer's start times the probability of its end, within its window.
   float score = 0;
 };
 
-/// A model for question answering on a device: it marks answers in passages.
+/// A model for extractive question answering on a device: answers are spans of a passage.
 class MULCIBER_API PassageReader {
  public:
-  /// As TextEncoder; throws ModelError too where the model was not trained for it.
+  /// Throws as TextEncoder, and ModelError when the model has no question answering head.
   PassageReader(std::shared_ptr<Device> device, const std::string& folder,
                 const LoadOptions& options = {});
   PassageReader(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
@@ -195,8 +198,8 @@ class MULCIBER_API PassageReader {
   PassageReader(PassageReader&&) noexcept;
   PassageReader& operator=(PassageReader&&) noexcept;
 
-  /// Best first; empty where the passage has no words, or the call was cancelled. Throws ModelError
-  /// when the question leaves no room for the passage.
+  /// Returns answers, best first; none when the passage has no words or the call was cancelled.
+  /// Throws ModelError when the question leaves no room for the passage.
   std::vector<PassageAnswer> answer(const std::string& question, const std::string& passage,
                                     const AnswerOptions& options = {});
 

@@ -17,48 +17,48 @@
 
 namespace mulciber {
 
-/// Factors onto the output of attention heads: (layers, heads) row-major; empty: all 1.
+/// Factors for the output of attention heads: (layers, heads) row-major; empty: all 1.
 struct HeadMasks {
   std::vector<float> encoder, decoder, cross;
   bool operator==(const HeadMasks&) const = default;
 };
 
-/// Absent values are the model's own, from generation_config.json and config.json.
+/// Options that are not set come from generation_config.json and config.json.
 struct TranslateOptions {
   std::optional<uint32_t> beams;           // 1: greedy search; at most 32
   std::optional<float> length_penalty;     // exponent of the length that divides a score
   std::optional<bool> early_stopping;      // stop at the first `beams` finished hypotheses
   std::optional<uint32_t> max_new_tokens;  // end of sentence included
   uint32_t n_best = 1;                     // hypotheses per text, at most `beams`
-  std::vector<uint32_t> banned_tokens;     // ids never chosen, besides the model's own
-  /// Ids never chosen one after the other, besides the model's own (bad_words_ids). The token that
-  /// texts start from counts.
+  std::vector<uint32_t> banned_tokens;     // ids never chosen, in addition to the model's own
+  /// Sequences of ids that are never chosen, in addition to the model's own (bad_words_ids). The
+  /// start token counts as part of the text.
   std::vector<std::vector<uint32_t>> banned_sequences;
-  /// Of models of many languages, as their vocabularies call them: "de" (M2M-100, ">>de<<" of
-  /// Marian's), "deu_Latn" (NLLB). Empty: what the model's files say.
+  /// Languages of multilingual models, in the names of their vocabularies: "de" (M2M-100, and
+  /// Marian's ">>de<<"), "deu_Latn" (NLLB). Empty: from the model's files.
   std::string source_language, target_language;
-  bool attention = false;  // attention maps of the best hypothesis
+  bool attention = false;  // also return attention maps of the best hypothesis
   HeadMasks head_masks;
 
-  /// Bounds of what is translated at once: source tokens (padding included) and sentences. Where
-  /// there are more, the others join as soon as some are done.
+  /// Limits of a batch: source tokens (padding included) and sentences. More sentences join as soon
+  /// as others are done.
   uint32_t batch_tokens = 1500;
   uint32_t batch_sentences = 64;
-  /// Called with the texts done so far and their number in all, as texts are done.
+  /// Called when texts are done, with the numbers of finished and of all texts.
   std::function<void(size_t done, size_t total)> progress;
-  /// Looked at between steps; once true, translate() returns with what is complete.
+  /// Read between steps; once true, translate() returns with the texts that are complete.
   const std::atomic<bool>* cancel = nullptr;
 };
 
-/// Probabilities after the softmax, row-major.
+/// Attention weights after the softmax, row-major.
 struct AttentionMaps {
   uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
   uint32_t cross_layers = 0, cross_heads = 0;
   uint32_t source_length = 0;  // source tokens, end of sentence included
   uint32_t target_length =
       0;  // tokens of the best hypothesis; row t is the step that chose token t
-  // Empty where the model has no attention of that kind: recurrent ones have the cross-attention
-  // alone.
+  // Maps are empty if the model has no attention of that kind: recurrent models have
+  // cross-attention only.
   std::vector<float> encoder;  // (encoder layers, heads, source, source)
   /// (decoder layers, heads, target, target); column 0 is the start token.
   std::vector<float> decoder;
@@ -69,13 +69,14 @@ struct Alternative {
   std::string text;
   /// Sum of log probabilities over the number of tokens to the power of the length penalty.
   float score = 0;
-  /// End of sentence included, where it was reached: of models with several, the one it ends with.
+  /// Ids, the end-of-sentence token included if it was reached; models may have several such
+  /// tokens.
   std::vector<uint32_t> ids;
-  std::vector<std::string> tokens;  // the same as pieces of the vocabulary
+  std::vector<std::string> tokens;  // ids as pieces of the vocabulary
 };
 
 struct Translation {
-  std::string text;  // of the best hypothesis
+  std::string text;  // text of the best hypothesis
   float score = 0;
   std::vector<uint32_t> ids;
   std::vector<std::string> tokens;
@@ -83,42 +84,44 @@ struct Translation {
   std::vector<std::string> source_tokens;
   std::vector<Alternative> alternatives;  // the n_best hypotheses, best first
   std::optional<AttentionMaps> attention;
-  /// False when translate() was cancelled before this text was done; the rest is empty then.
+  /// False when translate() was cancelled before this text was done; the other fields are then
+  /// empty.
   bool complete = false;
 };
 
-/// How probable a given translation is.
+/// Log probability of a given translation.
 struct TranslationScore {
-  double log_probability = 0;  // sum over the tokens, each given the source and those before it
+  double log_probability = 0;  // sum over the tokens, each given the source and the previous tokens
   uint32_t tokens = 0;         // end of sentence included
 };
 
-/// Of the last translate(), except where it says "load". batches: searches, one after the other;
-/// refills: times that texts joined others under way. Of a step's rows, one for each beam of each
-/// text that it covers, those count as needed whose text was not done.
+/// Counts and times of the last translate(), and of loading where marked "load". batches: searches,
+/// one after another; refills: times that texts joined a running search. row_steps: rows of all
+/// steps, where a step has a row for each beam of each text that it covers; needed_row_steps: the
+/// rows whose text was not done.
 struct TranslateStatistics {
   size_t texts = 0, batches = 0;
   uint64_t source_tokens = 0, target_tokens = 0, decoder_steps = 0;
   uint64_t row_steps = 0, needed_row_steps = 0, refills = 0;
-  double load_seconds = 0;      // files to device
-  double tokenize_seconds = 0;  // both ways
+  double load_seconds = 0;      // load: files to device
+  double tokenize_seconds = 0;  // encoding and decoding text
   double prepare_seconds = 0;   // building and recording programs
   double encode_seconds = 0, decode_seconds = 0, attention_seconds = 0;
-  double first_token_seconds = 0;  // from the call to the first chosen token known to the host
+  double first_token_seconds = 0;  // from the call until the CPU knows the first token
   double total_seconds = 0;
   uint64_t weight_bytes = 0;            // load: on the device
   uint64_t predicted_device_bytes = 0;  // weights, caches and activations, before allocating
-  uint64_t peak_device_bytes = 0;       // handed out at most
+  uint64_t peak_device_bytes = 0;       // most bytes allocated at once
 };
 
-/// Layers and heads of a model: what attention maps and head masks are made of.
+/// Layers and heads of a model: the extents of attention maps and head masks.
 struct ModelExtents {
   uint32_t encoder_layers = 0, encoder_heads = 0, decoder_layers = 0, decoder_heads = 0;
   uint32_t cross_layers = 0, cross_heads = 0;
 };
 
-/// A translation model, or another one that reads a text and writes one: a Hugging Face folder
-/// (`model_type` marian, bart, m2m_100, t5, mt5, bahdanau, luong) on a device.
+/// A translation model, or another sequence-to-sequence model, on a device: a Hugging Face folder
+/// (`model_type` marian, bart, m2m_100, t5, mt5, bahdanau, luong).
 class MULCIBER_API Translator {
  public:
   /// Throws ModelError when the folder does not hold a translation model or its files disagree,
@@ -134,30 +137,30 @@ class MULCIBER_API Translator {
   /// Translates texts (UTF-8, one sentence or line each) and keeps their order. A text without
   /// tokens, such as "" or blanks, translates to "" without use of the device.
   /// Throws ModelError when a text has more tokens than the model has positions (naming both
-  /// numbers; nothing is cut), or when options do not fit the model, a language that it does not
-  /// know for one.
+  /// numbers; nothing is truncated), or when options do not fit the model, such as an unknown
+  /// language.
   std::vector<Translation> translate(std::span<const std::string> texts,
                                      const TranslateOptions& options = {});
   Translation translate(const std::string& text, const TranslateOptions& options = {});
 
-  /// Scores translations that somebody else made: targets[i] of sources[i]. A pair without source
-  /// tokens scores 0. Throws ModelError when the numbers of texts differ, or a text has more tokens
-  /// than the model has positions.
+  /// Scores given translations: targets[i] of sources[i]. A pair without source tokens scores 0.
+  /// Throws ModelError when the numbers of texts differ, or a text has more tokens than the model
+  /// has positions.
   std::vector<TranslationScore> score(std::span<const std::string> sources,
                                       std::span<const std::string> targets,
                                       const HeadMasks& head_masks = {});
 
   const TranslateStatistics& statistics() const;
-  /// What the model takes at most: source tokens, end of sentence included.
+  /// Most source tokens, end of sentence included.
   uint32_t max_source_tokens() const;
   ModelExtents extents() const;
   /// The piece that decoding starts from.
   std::string start_token() const;
   const std::shared_ptr<Device>& device() const;
-  /// Gives device memory back that is kept for texts to come: programs, caches and activations of
-  /// lengths seen before. Weights stay, and so does what tasks under way need. The next texts take
-  /// longer, for they make it again. Result: bytes that went back to the driver or the host's
-  /// allocator, which may be fewer than were let go where others live in the same blocks.
+  /// Frees device memory that is kept for later texts: programs, caches and activations for lengths
+  /// seen before. Weights and the memory of running tasks stay. The next texts take longer, because
+  /// they build it again. Returns the bytes that went back to the driver or the application's
+  /// allocator, which may be fewer than were freed, because other allocations share their blocks.
   uint64_t trim();
 
  private:
