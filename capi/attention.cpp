@@ -1,4 +1,4 @@
-// Attention maps in C.
+// C functions for attention maps.
 #include "capi/handles.h"
 #include "capi/structures.h"
 

@@ -1,4 +1,4 @@
-// The guard around calls of the C interface, and what they refuse.
+// The guard around calls of the C interface, and checks of their arguments.
 #include "capi/handles.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ MulciberStatus failed(MulciberContext* context, MulciberStatus status, const cha
   try {
     context->message = message;
   } catch (...) {
-    context->message.clear();  // no memory for the words
+    context->message.clear();  // no memory for the message
   }
   return status;
 }

@@ -1,4 +1,4 @@
-// What stands behind the handles of the C interface, and the guard around its calls.
+// The objects behind the handles of the C interface, and the guard around its calls.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 struct MulciberContext {
   std::string message;
-  mulciber::DeviceDescription description;  // what mulciber_describe_device() points to
-  // What the last mulciber_requirements() points to.
+  mulciber::DeviceDescription description;  // storage of mulciber_describe_device()'s result
+  // Storage that the result of the last mulciber_requirements() points to.
   mulciber::Requirements requirements;
   std::vector<MulciberRequirement> list;
   std::vector<const char*> extensions;
@@ -32,7 +32,7 @@ struct MulciberTranslator {
 };
 struct MulciberGenerator {
   mulciber::TextGenerator generator;
-  std::optional<std::vector<mulciber::AdapterScale>> adapters = {};  // of mulciber_use_adapters()
+  std::optional<std::vector<mulciber::AdapterScale>> adapters = {};  // mulciber_use_adapters()
 };
 struct MulciberGrammar {
   mulciber::Grammar grammar;
@@ -42,13 +42,13 @@ struct MulciberTextEncoder {
 };
 struct MulciberTask {
   std::unique_ptr<mulciber::FrameTask> task;
-  mulciber::TranslationTask* translation = nullptr;  // one of the five
+  mulciber::TranslationTask* translation = nullptr;  // one of these five is set
   mulciber::GenerationTask* generation = nullptr;
   mulciber::AttentionTask* attention = nullptr;
   mulciber::EmbeddingTask* embedding = nullptr;
   mulciber::PictureTask* picture = nullptr;
   std::string text = {};
-  std::shared_ptr<const void> shown = {};  // what the last call points to
+  std::shared_ptr<const void> shown = {};  // storage of the last call's result
 };
 
 namespace mulciber::c {
@@ -57,7 +57,7 @@ namespace mulciber::c {
 MulciberStatus guarded_call(MulciberContext* context, void (*call)(const void* data),
                             const void* data);
 
-/// The same of a lambda: what catches is compiled once for all of them.
+/// Guards a lambda. The code that catches exceptions is compiled once for all lambdas.
 template <typename Call>
 MulciberStatus guarded(MulciberContext* context, const Call& call) {
   return guarded_call(
@@ -65,7 +65,8 @@ MulciberStatus guarded(MulciberContext* context, const Call& call) {
 }
 
 [[noreturn]] void refuse_null(const char* name);
-/// The first bytes of a structure of the caller's version, of `size` bytes here.
+/// Copies the part of a caller's structure that both versions know. size: bytes of the structure in
+/// this version.
 void copy_any_version(void* to, const void* from, size_t size, const char* name);
 
 }  // namespace mulciber::c

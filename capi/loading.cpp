@@ -1,4 +1,4 @@
-// Loading in slices in C.
+// C functions for incremental loading.
 #include "mulciber/mulciber_c_load.h"
 
 #include "capi/handles.h"
@@ -33,7 +33,7 @@ LentFile lent_file(const MulciberFile* from) {
   return result;
 }
 
-/// Each of a list whose structures have the size of the first.
+/// Calls `take` for each structure of a list; all have the size of the first.
 template <typename Take>
 void for_each_adapter(uint32_t count, const MulciberAdapter* adapters, const Take& take) {
   const auto* at = reinterpret_cast<const char*>(adapters);

@@ -1,4 +1,4 @@
-// Pictures in C.
+// C functions for images.
 #include "mulciber/mulciber_c_pictures.h"
 
 #include "capi/handles.h"
@@ -25,7 +25,7 @@ PictureTaskOptions picture_options(const MulciberPictureInfo* from) {
 
 Picture picture_of(const MulciberPicture* from) {
   const auto picture = of_any_version(from, "MulciberPicture");
-  // Checked against what a picture may have before its pixels are read.
+  // The size is checked against the limit before any pixel is read.
   constexpr uint64_t kPixels = 1 << 26;
   const uint64_t pixels = uint64_t{picture.width} * picture.height;
   if (pixels == 0 || pixels > kPixels)

@@ -1,4 +1,4 @@
-// From the structures of the C interface to those of C++.
+// Conversion from structures of the C interface to C++ ones.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace mulciber::c {
 
-/// What must not be null.
+/// Dereferences a pointer; throws SettingError if it is null.
 template <typename T>
 T& given_to(T* pointer, const char* name) {
   if (!pointer) refuse_null(name);
   return *pointer;
 }
 
-/// A structure of the caller's version: what that did not have yet is 0.
+/// Copies a structure of the caller's version; fields that the caller's version lacks are 0.
 template <typename T>
 T of_any_version(const T* from, const char* name) {
   static_assert(offsetof(T, size) == 0);
@@ -29,7 +29,7 @@ T of_any_version(const T* from, const char* name) {
   return whole;
 }
 
-/// Into a structure of the caller's version. fill: sets what is not its size.
+/// Writes a structure of the caller's version. fill: sets all fields except size.
 template <typename T, typename Fill>
 void give(T* to, const char* name, const Fill& fill) {
   T whole = of_any_version(to, name);
@@ -38,7 +38,8 @@ void give(T* to, const char* name, const Fill& fill) {
   std::memcpy(to, &whole, std::min<size_t>(size, sizeof(T)));
 }
 
-/// Into the caller's memory, of *size bytes; `to` null: says how many there are.
+/// Copies to the caller's memory of *size bytes, and sets *size to the number of bytes; `to` null:
+/// only sets *size.
 inline void give_bytes(std::span<const std::byte> bytes, size_t* size, void* to) {
   size_t& room = given_to(size, "size");
   if (to && room < bytes.size())
@@ -126,7 +127,7 @@ inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
   return options;
 }
 
-/// The text is kept too, for mulciber_text().
+/// Also stores the text in the task, for mulciber_text().
 inline MulciberTask* answer_task(MulciberGenerator& generator,
                                  const std::vector<PromptPart>& prompt,
                                  const MulciberGenerateInfo* info,

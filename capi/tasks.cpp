@@ -1,4 +1,4 @@
-// Tasks in C: what they know while they are under way, and numbers that stay on the device.
+// C functions for tasks: partial results, and outputs that stay on the device.
 #include "mulciber/mulciber_c_tasks.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// What a MulciberText points to.
+/// Storage that a MulciberText points to.
 struct ShownText {
   Translation found;
   std::vector<const char*> tokens, source_tokens;
@@ -53,7 +53,7 @@ MulciberTask* task_of(std::unique_ptr<EmbeddingTask> made) {
   return new MulciberTask{.task = std::move(made), .embedding = embedding};
 }
 
-/// To the task of a text or of a picture that makes a vector.
+/// Calls `call` with the EmbeddingTask or PictureTask behind a handle.
 template <typename Call>
 auto with_vector(MulciberTask* task, const Call& call) {
   if (PictureTask* picture = given_to(task, "task").picture) return call(*picture);
