@@ -1,4 +1,4 @@
-// A model as its configuration describes it, before anything of it is on a device.
+// A model as its configuration describes it, before it is loaded to a device.
 #pragma once
 
 #include <memory>
@@ -19,36 +19,37 @@ struct VisionLanguageConfig;
 /// `model_type` of config.json or `general.architecture` of a GGUF file, or "".
 std::string model_type(const Checkpoint& checkpoint);
 
-/// Read and checked from a checkpoint, which must outlive it.
+/// A model's configuration, read and checked. The checkpoint must outlive it.
 class Architecture {
  public:
   explicit Architecture(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   virtual ~Architecture() = default;
 
   virtual const GenerationConfig& generation() const = 0;
-  /// Pieces that end an answer, where the vocabulary has them as special tokens.
+  /// Pieces that end an answer, if the vocabulary has them as special tokens.
   virtual std::span<const char* const> end_pieces() const { return {}; }
   virtual Extents extents() const = 0;
-  /// What an encoder-only model was made for; nullptr of others.
+  /// Configuration of an encoder-only model; nullptr for other models.
   virtual const EncoderConfig* encoder() const { return nullptr; }
-  /// What a model that reads pictures was made for; nullptr of others.
+  /// Configuration of a vision transformer; nullptr for other models.
   virtual const VisionConfig* vision() const { return nullptr; }
-  /// What a language model that sees pictures is made of; nullptr of others.
+  /// Configuration of a vision-language model; nullptr for other models.
   virtual const VisionLanguageConfig* sees() const { return nullptr; }
-  /// Device memory that load() with the same options plans: of the weights, where a model says no
-  /// more. Throws ModelError where options or tensors do not fit the configuration.
+  /// Device memory that load() with these options plans; models that do not override this count the
+  /// weights alone. Throws ModelError when options or tensors do not fit the configuration.
   virtual MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const;
-  /// Tells options.on_plan. Throws as predict(), and DeviceError when what is planned does not fit.
+  /// Calls options.on_plan. Throws as predict(), and DeviceError when the plan exceeds device
+  /// memory.
   void check_plan(Device& device, const ModelOptions& options) const;
   /// Names, shapes and source names of the weights that load() reads.
   virtual WeightTable weight_table() const = 0;
-  /// Throws as check_plan(), before anything is allocated.
+  /// Loads the model. Throws as check_plan(), before anything is allocated.
   std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const;
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
  private:
-  /// Throws ModelError when the configuration and the tensors disagree.
+  /// Makes the model. Throws ModelError when the configuration and the tensors disagree.
   virtual std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const = 0;
 
   const Checkpoint& checkpoint_;

@@ -15,7 +15,7 @@ std::vector<size_t> longest_first(std::span<const uint32_t> lengths) {
   return order;
 }
 
-/// Sequences of a length that the bounds allow at once, but for their limit.
+/// Most sequences of this length in a batch, by bounds.sequences and bounds.tokens.
 uint32_t room_for(uint32_t length, const BatchBounds& bounds) {
   return std::max(std::min(bounds.sequences, bounds.tokens / std::max(length, 1u)), 1u);
 }
@@ -45,11 +45,12 @@ std::vector<SearchPlan> plan_searches(std::span<const uint32_t> lengths,
                                       const BatchBounds& bounds) {
   std::vector<SearchPlan> searches;
   const std::vector<size_t> order = longest_first(lengths);
-  uint32_t asked = 0;  // room of the search that the limit was asked about
+  uint32_t asked = 0;  // room_for() of the search for which bounds.limit was called
   for (size_t i = 0; i < order.size(); ++i) {
     const uint32_t length = lengths[order[i]], room = room_for(length, bounds);
     const auto fit = static_cast<uint32_t>(std::min<size_t>(room, order.size() - i));
-    // Half as many again are worth the steps in which the search before ends.
+    // Another search begins only with 1.5 times the slots: in the last steps of the previous
+    // search, slots stay empty.
     const bool more = !searches.empty() && room > asked && fit >= searches.back().places / 2 * 3 &&
                       fit > searches.back().places + 1;
     if (searches.empty() || (more && limited(fit, length, bounds) > searches.back().places)) {

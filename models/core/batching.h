@@ -1,4 +1,4 @@
-// Which texts are computed together.
+// Batching: which sequences are computed together.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@ namespace mulciber {
 struct BatchBounds {
   uint32_t tokens = 1500;  // sequences x longest sequence
   uint32_t sequences = 64;
-  /// Most sequences of a length that the device takes at once.
+  /// Most sequences of this length in a batch, by the device's limits.
   std::function<uint32_t(uint32_t length)> limit;
 };
 
-/// Groups sequences of like lengths, longest first, so that little is padding; each group holds
+/// Groups sequences of similar lengths, longest first, to keep padding small. Each group holds
 /// indices into `lengths`. A sequence too long for the bounds is a group of its own.
 std::vector<std::vector<size_t>> plan_batches(std::span<const uint32_t> lengths,
                                               const BatchBounds& bounds);
 
-/// Sequences that one search takes, one after the other, and how many of them at once.
+/// Sequences of one search in their order, and its number of slots.
 struct SearchPlan {
   std::vector<size_t> sequences;  // indices into `lengths`, longest first
   uint32_t places = 1;
 };
-/// The same for searches that sequences join as others leave: one goes on until its places are far
-/// fewer than the sequences that are left, which are shorter, could have.
+/// Plans searches with continuous batching, where sequences join as others leave. The next search
+/// begins when the remaining sequences, which are shorter, fit in many more slots.
 std::vector<SearchPlan> plan_searches(std::span<const uint32_t> lengths, const BatchBounds& bounds);
 
 }  // namespace mulciber

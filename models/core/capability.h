@@ -1,5 +1,5 @@
-// What models can do beside a forward pass. A new one is a row of capability_rows(), an interface
-// beside models/generation/language_model.h, and an accessor of Model.
+// Capabilities of models beyond a forward pass. A new one needs a row of capability_rows(), an
+// interface like models/generation/language_model.h, and an accessor of Model.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@ namespace mulciber {
 enum class Capability {
   kContinueText,  // models/generation/language_model.h
   kTranslate,     // models/translation/translation_model.h
-  kRewriteText,   // the same: a text is answered by another one, whatever that is for
-  kEncodeText,    // models/core/encoding_model.h, as the next two
+  kRewriteText,   // models/translation/translation_model.h; tasks other than translation
+  kEncodeText,    // models/core/encoding_model.h, also for the next two
   kClassify,
   kAnswer,
-  kEncodePictures,  // models/vision/seeing_model.h, as the next two
+  kEncodePictures,  // models/vision/seeing_model.h, also for the next two
   kClassifyPictures,
   kMatch,
   kHear,          // models/speech/speech_model.h
   kReadPictures,  // models/vision/picture_reader_model.h
-  kSeePictures,   // models/generation/picture_embedder.h, of one that continues text
+  kSeePictures,   // models/generation/picture_embedder.h, beside kContinueText
 };
 
 struct CapabilityRow {
   Capability capability;
   const char* name;     // for programs: "translate"
   const char* does;     // for people: "translates"
-  const char* command;  // of `mulciber`, which it serves; nullptr: none yet
+  const char* command;  // the command of `mulciber` for it; nullptr: none yet
 };
 /// Every capability, in the order of the enumeration.
 std::span<const CapabilityRow> capability_rows();
 const CapabilityRow& row_of(Capability capability);
 
-/// What a model family offers.
+/// Set of a model family's capabilities.
 class CapabilitySet {
  public:
   constexpr CapabilitySet(std::initializer_list<Capability> capabilities) {
@@ -49,8 +49,8 @@ class CapabilitySet {
   uint32_t bits_ = 0;
 };
 
-/// Throws ModelError about `where` unless `offered` has `wanted`: what a model of that family does
-/// instead, and the commands for that.
+/// Throws ModelError unless `offered` has `wanted`. The message names `where`, what models of the
+/// family do instead, and the commands for that.
 void require_capability(const CapabilitySet& offered, Capability wanted, const std::string& where,
                         const std::string& family);
 

@@ -13,7 +13,7 @@ struct ActivationName {
   Activation activation;
 };
 
-// Names as in transformers/activations.py.
+// Names of transformers/activations.py.
 constexpr ActivationName kActivations[] = {
     {"relu", Activation::kRelu},          {"gelu", Activation::kGelu},
     {"gelu_python", Activation::kGelu},   {"gelu_new", Activation::kGeluTanh},
@@ -27,7 +27,7 @@ std::optional<std::int32_t> narrow(std::optional<std::int64_t> value) {
   return value ? std::optional<std::int32_t>(static_cast<std::int32_t>(*value)) : std::nullopt;
 }
 
-/// kHeuristic when absent.
+/// Returns kHeuristic when the key is absent.
 EarlyStopping read_early_stopping(const ConfigReader& config, const char* key) {
   const Json* found = config.find(key);
   if (found == nullptr) return EarlyStopping::kHeuristic;
@@ -37,8 +37,8 @@ EarlyStopping read_early_stopping(const ConfigReader& config, const char* key) {
   config.fail(key, "is " + printable(found->dump()) + "; true, false or \"never\" is expected");
 }
 
-/// Where do_sample is not asked for, its numbers are checked and have no effect. The fallbacks are
-/// those of transformers.
+/// Reads sampling settings. Without do_sample, temperature and filters are checked but not used.
+/// The defaults are those of transformers.
 Sampling read_sampling(const std::function<const ConfigReader&(const char*)>& reader) {
   const auto number = [&](const char* key, double fallback, double most) {
     return static_cast<float>(reader(key).number_or(key, fallback, 0, most));

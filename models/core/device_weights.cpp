@@ -57,7 +57,7 @@ void Weights::note_sources(const WeightTable& table, const Checkpoint& checkpoin
       const auto name =
           std::find_if(source.names.begin(), source.names.end(),
                        [&](const std::string& one) { return checkpoint.find(one) != nullptr; });
-      // Rows in turns are not told apart: they count as those of the first.
+      // Interleaved rows all count as rows of the first source.
       const bool whole = weight.in_turns > 1 || weight.sources.size() == 1;
       sources.push_back({name == source.names.end() ? weight.name : *name,
                          whole ? weight.shape.rows() : source.shape.rows()});
@@ -76,7 +76,7 @@ WeightTable table_to_read(WeightTable table, const ModelOptions& options) {
 void require_model(Device& device, uint64_t bytes, const ModelOptions& options,
                    const std::string& what) {
   const uint64_t there = options.weights ? std::min(options.weights->done(), bytes) : 0;
-  // 0 would be no limit.
+  // The limit stays above 0, which would mean no limit.
   const uint64_t limit = options.memory_limit == 0
                              ? 0
                              : options.memory_limit - std::min(there, options.memory_limit - 1);
@@ -121,7 +121,7 @@ const Tensor& Weights::operator[](const std::string& name) const {
 std::optional<std::string> Weights::first_not_finite(Device& device) const {
   constexpr uint64_t kPiece = 16ull << 20;
   for (const auto& [name, tensors] : tensors_) {
-    uint64_t before = 0;  // rows of the weight
+    uint64_t before = 0;  // rows in the segments before this one
     for (const Tensor& tensor : tensors) {
       const uint64_t columns = tensor.shape.columns(), bytes = row_bytes(tensor.type, columns);
       const uint64_t rows = tensor.shape.rows(), piece = std::max<uint64_t>(1, kPiece / bytes);

@@ -17,34 +17,34 @@ namespace mulciber {
 
 struct ModelOptions;
 
-/// Device memory that Weights::add() takes for a weight of that shape, as weight_bytes() counts
-/// what is read from files.
+/// Device memory that Weights::add() takes for a weight of this shape; weight_bytes() counts
+/// weights that are read from files.
 inline uint64_t added_weight_bytes(const Shape& shape, DataType type = DataType::kF32) {
   return aligned_weight_bytes(shape.elements() * size_of(type));
 }
 
-/// The weights of a model in device memory. Nothing of them stays on the host.
+/// The weights of a model in device memory. The CPU keeps no copy.
 class Weights {
  public:
   Weights(Weights&&) = default;
   Weights& operator=(Weights&&) = default;
 
-  /// Adds a weight that is computed and not read. type: f32 or f16.
+  /// Adds a weight that is computed instead of read from a file. type: f32 or f16.
   void add(Device& device, const std::string& name, Shape shape, std::span<const float> values,
            DataType type = DataType::kF32);
 
-  /// The weights whose names begin so, under what is left of these: to be read where the others
-  /// are, and no longer than they are there.
+  /// The weights whose names have this prefix, named without it. They share buffers with this
+  /// object, which must outlive them.
   Weights part(const std::string& beginning) const;
 
-  /// Throws ShapeError when the table has no weight of that name, or when it stands in several
-  /// tensors.
+  /// The tensor of a weight. Throws ShapeError when the table has no weight of this name, or when
+  /// the weight consists of several tensors.
   const Tensor& operator[](const std::string& name) const;
-  /// The tensors of a weight whose sources may differ in type, rows below rows.
+  /// The tensors of a weight whose sources may differ in type; each holds the next rows.
   const std::vector<Tensor>& segments(const std::string& name) const;
   bool has(const std::string& name) const { return tensors_.count(name) > 0; }
   uint64_t bytes() const { return bytes_; }
-  /// The first weight that holds NaN or infinity, as the file calls it. Reads all of them back.
+  /// Name in the file of the first weight that holds NaN or infinity. Reads all weights back.
   std::optional<std::string> first_not_finite(Device& device) const;
 
  private:
@@ -59,19 +59,18 @@ class Weights {
   };
   std::vector<Buffer> buffers_;
   std::map<std::string, std::vector<Tensor>> tensors_;
-  std::map<std::string, std::vector<Source>> sources_;  // of weights whose rows stand one by one
+  std::map<std::string, std::vector<Source>> sources_;  // sources of each weight, in row order
   uint64_t bytes_ = 0;
 };
 
-/// Makes Weights of what is written to it: a buffer for every weight, filled through the staging
-/// ring.
+/// Creates Weights: each weight gets a buffer, which is filled through the staging ring.
 class DeviceWeightSink : public WeightSink {
  public:
   explicit DeviceWeightSink(Device& device) : device_(device), uploader_(device) {}
 
   void begin(const std::string& name, std::span<const WeightSegment> segments) override;
   void write(size_t segment, uint64_t offset, std::span<const std::byte> bytes) override;
-  /// Once, when all weights of the table are written.
+  /// Returns the weights. Call it once, after all weights of the table were written.
   Weights finish(const WeightTable& table, const Checkpoint& checkpoint);
 
  private:
@@ -81,26 +80,27 @@ class DeviceWeightSink : public WeightSink {
   std::span<const Tensor> current_;
 };
 
-/// The weights of a model on their way to a device, a part at a time
-/// (models/adapters/weights_load.h). Destroying it gives back what is there.
+/// Loads the weights of a model to a device in parts (models/adapters/weights_load.h). The
+/// destructor frees the weights loaded so far, unless they were taken.
 class WeightsLoad {
  public:
   virtual ~WeightsLoad() = default;
 
-  /// As WeightReader::step(). When it gives false, all are on the device.
+  /// Loads the next part, see WeightReader::step(). Returns false once all weights are on the
+  /// device.
   virtual bool step(uint64_t bytes) = 0;
   virtual uint64_t done() const = 0;
   virtual uint64_t total() const = 0;
-  /// Once step() has given false, once.
+  /// Returns the weights. Call it once, after step() returned false.
   virtual Weights take() = 0;
 };
 
-/// A model's table as its weights are read: columns of matrices come in another order than in the
-/// file (WeightSpec::any_column_order) but where adapters are merged into them or activations have
-/// 16 bits, for neither goes with matrices in blocks.
+/// The weight table as load() reads it. WeightSpec::any_column_order is cleared where matrices do
+/// not stay in quantized blocks: adapters are merged, activations are f16, or options.matrices is
+/// not kAsInFile.
 WeightTable table_to_read(WeightTable table, const ModelOptions& options);
-/// Throws as require_memory() where what a model plans does not fit, but for weights of `options`
-/// that are there already. bytes: weights included.
+/// Throws as require_memory() when a model does not fit, not counting the weights of `options` that
+/// are already loaded. bytes: memory of the model, weights included.
 void require_model(Device& device, uint64_t bytes, const ModelOptions& options,
                    const std::string& what);
 

@@ -1,4 +1,4 @@
-// What turning texts into vectors, classifying them and finding answers in them needs of a model.
+// The interface of models for text embeddings, text classification and question answering.
 #pragma once
 
 #include <cstdint>
@@ -13,40 +13,39 @@
 
 namespace mulciber {
 
-/// A text, or a pair of them, as ids with what the tokenizer puts around it.
+/// A text, or a pair of texts, as token ids, special tokens included.
 struct EncoderInput {
   std::vector<uint32_t> ids;
-  std::vector<uint32_t> types;  // of each id the text of a pair it belongs to
+  std::vector<uint32_t> types;  // token type of each id: which text of a pair it belongs to
 };
 
 enum class EncoderOutput {
-  kFirst,   // the state of the first token
-  kMean,    // the mean of the states of all tokens
-  kPooler,  // what the bare model's pooler makes of the first
-  kLast,    // the state of the last token
-  kMax,     // and what else Pooling says
+  kFirst,   // the hidden state of the first token
+  kMean,    // the mean of the hidden states of all tokens
+  kPooler,  // the bare model's pooler, applied to the first token's state
+  kLast,    // the hidden state of the last token
+  kMax,     // this and the next two: see Pooling
   kMeanSqrtLength,
   kWeightedMean,
-  kLogits,  // of each label
-  kSpans,   // of each token, that an answer starts there, and that it ends there
+  kLogits,  // a logit for each label
+  kSpans,   // two logits for each token: an answer starts there, and ends there
 };
 
 struct EncoderRequest {
-  std::span<const EncoderInput> inputs;  // of one batch
+  std::span<const EncoderInput> inputs;  // the inputs of one batch
   EncoderOutput output = EncoderOutput::kMean;
-  bool normalized = false;  // vectors of length 1
+  bool normalized = false;  // scale embeddings to length 1
 };
 
 struct EncoderResult {
-  /// Of each input; kSpans: (tokens, 2).
+  /// Values of each input; kSpans: (tokens, 2).
   std::vector<std::vector<float>> values;
-  uint64_t computed_tokens = 0;  // what products and norms work on: padding included
-  uint64_t predicted_bytes = 0;  // of device memory for this batch, besides the weights
+  uint64_t computed_tokens = 0;  // tokens that products and norms compute, padding included
+  uint64_t predicted_bytes = 0;  // device memory for this batch, without the weights
   double prepare_seconds = 0, run_seconds = 0;
 };
 
-/// A product that makes vectors of pooled states: y = activation(x W^T + b), as
-/// sentence-transformers' Dense.
+/// A projection of pooled embeddings, y = activation(x W^T + b): sentence-transformers' Dense.
 struct DenseModule {
   uint32_t in = 0, out = 0;
   std::vector<float> weight;  // (out, in)
@@ -62,20 +61,20 @@ class EncodingModel {
  public:
   virtual ~EncodingModel() = default;
 
-  /// What it was trained to do, its labels, its widths.
+  /// The model's tasks, labels and widths.
   virtual const EncoderConfig& config() const = 0;
   virtual bool has_pooler() const = 0;
-  /// Goes on from what pooling gives, once for each, from now on.
+  /// Appends a module that every later encode() applies after pooling.
   virtual void add_dense(const DenseModule& module) = 0;
-  /// Most sequences of that length that fit one batch: by the device's storage range and by its
-  /// memory.
+  /// Most sequences of this length in a batch, by the device's storage range and memory.
   virtual uint32_t batch_limit(uint32_t length) = 0;
-  /// Throws ModelError when an input is empty, longer than config().context, holds unknown ids, or
-  /// the model has no such output, or when what it computes is not finite.
+  /// Computes a batch. Throws ModelError when an input is empty, is longer than config().context or
+  /// holds unknown ids, when the model has no such output, or when a result is not finite.
   virtual EncoderResult encode(const EncoderRequest& request) = 0;
-  /// One text, to be run in slices. Throws as encode(), but for what is not finite.
+  /// Begins a pass over one text that runs in slices. Throws as encode(), except for results that
+  /// are not finite.
   virtual std::unique_ptr<EncodingPass> start(const EncodingStart& start) = 0;
-  /// What start() dispatches for texts of at most so many tokens, and for embeddings.
+  /// Pipelines of passes by start() for texts of at most `tokens` tokens or embeddings.
   virtual std::vector<PipelineKey> pipelines(uint32_t tokens, EncoderOutput output,
                                              bool normalized) const = 0;
 };

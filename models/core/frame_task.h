@@ -1,4 +1,4 @@
-// What stands behind a FrameTask.
+// The implementation of FrameTask.
 #pragma once
 
 #include "mulciber/embedding.h"
@@ -8,7 +8,7 @@ namespace mulciber {
 
 struct FrameTask::Impl {
   std::shared_ptr<Device> device;
-  std::shared_ptr<const void> model;  // whose programs run: it lives as long
+  std::shared_ptr<const void> model;  // owner of the programs, kept alive
   SlicedRun run;
 
   Impl(std::shared_ptr<Device> on, std::shared_ptr<const void> of,

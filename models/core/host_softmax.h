@@ -1,4 +1,4 @@
-// Softmax of a few numbers on the host.
+// Softmax of a few values on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace mulciber {
 
-/// values: at least one. In double precision.
+/// Computes a softmax in double precision. values: at least one.
 inline std::vector<double> host_softmax(std::span<const float> values) {
   const double largest = *std::max_element(values.begin(), values.end());
   std::vector<double> shares;

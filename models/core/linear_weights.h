@@ -1,4 +1,4 @@
-// Rows of the weight table for a linear layer, which may be several matrices of the file in one.
+// Rows of the weight table for a linear layer, which may concatenate several matrices of the file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace mulciber {
 
-/// What files may call a weight, or a layer without ".weight"; the first one present is read.
+/// Names that files may use for a weight, or for a layer without ".weight"; the first present one
+/// is read.
 using WeightNames = std::vector<std::string>;
 
 inline WeightNames with_ending(WeightNames names, const char* ending) {
@@ -16,7 +17,7 @@ inline WeightNames with_ending(WeightNames names, const char* ending) {
   return names;
 }
 
-/// With the ending, or as they are: some files name single tensors without one.
+/// Names with the ending, then without it: some files name single tensors without an ending.
 inline WeightNames any_ending(const WeightNames& names, const char* ending) {
   WeightNames any = with_ending(names, ending);
   any.insert(any.end(), names.begin(), names.end());
@@ -26,12 +27,12 @@ inline WeightNames any_ending(const WeightNames& names, const char* ending) {
 struct LinearPart {
   WeightNames names;
   uint64_t rows;
-  uint64_t rows_in_file = 0, first_row = 0;  // where it is part of a taller matrix
+  uint64_t rows_in_file = 0, first_row = 0;  // for a part of a taller matrix
 };
 
-/// Adds NAME.weight, (rows of all parts, columns), and NAME.bias where there is one. in_turns: row
-/// 0 of every part, then row 1 of every part, and so on. any_column_order: as
-/// WeightSpec::any_column_order, for a product that Linear::column_order is given to.
+/// Adds NAME.weight, (rows of all parts, columns), and NAME.bias if `bias`. in_turns: interleave
+/// the rows, row 0 of every part, then row 1 of every part, and so on. any_column_order: sets
+/// WeightSpec::any_column_order; the product must then get Linear::column_order.
 inline void add_linear(WeightTable& table, const std::string& name,
                        const std::vector<LinearPart>& parts, uint64_t columns, bool bias,
                        bool in_turns = false, SourceForm form = SourceForm::kAsInFile,

@@ -1,4 +1,4 @@
-// What a model of every family is: a name, extents, a forward pass, and what else it can do.
+// The interface of models of every family: a name, extents, a forward pass, and capabilities.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ class SeeingModel;
 class SpeechModel;
 class TranslationModel;
 
-/// An array on the host, row-major.
+/// An array in CPU memory, row-major.
 struct NamedArray {
   std::vector<uint64_t> shape;
   std::vector<double> values;
 };
 using NamedArrays = std::map<std::string, NamedArray>;
 
-/// How large a model is, whatever it is made of; 0: it has none of that kind.
+/// Sizes of a model of any kind; 0: the model has no such part.
 struct Extents {
-  uint32_t vocabulary = 0;  // ids that texts it makes consist of
+  uint32_t vocabulary = 0;  // ids that the model's output texts consist of
   uint32_t context = 0;     // tokens of the longest sequence
   uint32_t encoder_layers = 0, encoder_heads = 0;
   uint32_t decoder_layers = 0, decoder_heads = 0;
@@ -37,19 +37,18 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  /// `model_type` of its config.json, or the architecture that its GGUF file names.
+  /// `model_type` of config.json, or the architecture of a GGUF file.
   virtual std::string family() const = 0;
-  /// Whether results are those of 16-bit storage: activations, or matrices narrowed at load.
+  /// Whether 16-bit storage limits the precision: f16 activations, or matrices narrowed at load.
   virtual bool half_precision() const = 0;
   virtual Extents extents() const = 0;
-  /// On the device.
+  /// Bytes of weights on the device.
   virtual uint64_t weight_bytes() const = 0;
-  /// Computes the outputs of those names that the family has, from inputs by the names that Hugging
-  /// Face transformers uses; names it has not are left out. Throws ModelError when inputs do not
-  /// fit.
+  /// Computes the outputs in `wanted` from inputs; both use the names of Hugging Face transformers.
+  /// Outputs that the family does not have are left out. Throws ModelError when inputs do not fit.
   virtual NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) = 0;
 
-  // What it can do beside (models/core/capability.h), or nullptr.
+  // Interfaces of its capabilities (models/core/capability.h); nullptr: it lacks the capability.
   virtual LanguageModel* continues_text() { return nullptr; }
   virtual TranslationModel* translates() { return nullptr; }
   virtual EncodingModel* encodes_text() { return nullptr; }

@@ -1,4 +1,4 @@
-// What is dear to make and kept for a while, in order of its last use.
+// Least-recently-used caches.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 
 namespace mulciber {
 
-/// The entry of a list for which `is` says so, moved to its front; nullptr where there is none.
+/// Finds the entry for which `is` returns true and moves it to the front of the list; nullptr:
+/// none.
 template <typename Entry, typename Is>
 Entry* recently_used(std::list<Entry>& list, Is&& is) {
   const auto found = std::find_if(list.begin(), list.end(), is);

@@ -10,10 +10,10 @@ constexpr double kHuge = 1e12;
 
 constexpr const char* kShare = "partial_rotary_factor";
 
-/// Elements of a head that rotate.
+/// Number of a head's elements that rotate.
 uint32_t rotated_of(const ConfigReader& config, const RopeDefaults& defaults) {
   const double share = config.number_or(kShare, defaults.share, 0, 1);
-  // As transformers, which truncates; but a share that was computed may fall short by a rounding.
+  // transformers truncates; 1e-6 compensates a computed share that is rounded down.
   const auto rotated = static_cast<uint32_t>(defaults.head_size * share + 1e-6);
   if (rotated == 0 || rotated % 2 != 0)
     config.fail(kShare, fmt::format("is {}: of {} elements of a head {} rotate, which are no pairs",
@@ -22,7 +22,7 @@ uint32_t rotated_of(const ConfigReader& config, const RopeDefaults& defaults) {
 }
 
 double required(const ConfigReader& parameters, const char* key, double least) {
-  parameters.value(key);  // names the key when it is missing
+  parameters.value(key);  // throws, naming the key, when it is missing
   return parameters.number_or(key, 0, least, kHuge);
 }
 
@@ -42,19 +42,19 @@ std::vector<double> factors(const ConfigReader& parameters, const char* key, siz
   return values;
 }
 
-/// What the context was before it was extended. The whole configuration's word counts first, as in
+/// Context before its extension. The whole configuration's value takes precedence, as in
 /// transformers.
 double original_positions(const ConfigReader& parameters, const RopeDefaults& defaults) {
   return defaults.original_positions.value_or(
       parameters.number_or("original_max_position_embeddings", defaults.context, 1, kHuge));
 }
 
-/// Short factors, and long ones for sequences that pass the original context.
+/// Reads short factors, and long ones for sequences longer than the original context.
 void read_long_rope(const ConfigReader& parameters, const RopeDefaults& defaults,
                     RopeConfig& rope) {
   RopeScaling& scaling = rope.scaling;
   scaling.kind = RopeScalingKind::kLongRope;
-  // Where the whole configuration says what the original context was, the factor follows from it.
+  // If the whole configuration gives the original context, the factor follows from it.
   if (defaults.original_positions) {
     scaling.original_max_position_embeddings = *defaults.original_positions;
     scaling.factor = defaults.context / *defaults.original_positions;
@@ -79,9 +79,9 @@ RopeConfig read_rope(const ConfigReader& parameters, const RopeDefaults& default
   RopeScaling& scaling = rope.scaling;
   const char* key = parameters.has("rope_type") ? "rope_type" : "type";
   const std::string type = parameters.text_or(key, "default");
-  // The base of dynamic ones changes behind max_position_embeddings, where no context reaches.
+  // Dynamic scaling changes the base only beyond max_position_embeddings, which no context exceeds.
   if (type == "default" || type == "dynamic") return rope;
-  if (type == "longrope" || type == "su") {  // its first name
+  if (type == "longrope" || type == "su") {  // "su" is LongRoPE's first name
     read_long_rope(parameters, defaults, rope);
     return rope;
   }
@@ -120,7 +120,7 @@ RopeConfig read_rope_of(const ConfigReader& config, const char* kind,
                         const RopeDefaults& defaults) {
   RopeDefaults given = defaults;
   given.share = config.number_or(kShare, defaults.share, 0, 1);
-  // Of rotations that say no other.
+  // Base of rotations whose own object sets none.
   given.base = config.number_or("rope_theta", defaults.base, 1.001, 1e30);
   constexpr const char* kOriginal = "original_max_position_embeddings";
   if (config.has(kOriginal)) given.original_positions = config.number_or(kOriginal, 0, 2, kHuge);

@@ -12,27 +12,27 @@ namespace mulciber {
 class TargetScores {
  public:
   TargetScores() = default;
-  /// Takes room from `control`. rows: of logits, each with one target.
+  /// Reserves words in `control`. rows: rows of logits, with one target each.
   TargetScores(ControlLayout& control, uint32_t rows, uint32_t vocabulary);
 
-  /// Settings that do not change.
+  /// Writes the settings that stay constant.
   void initialize(ControlWords& control) const;
   /// id: below the vocabulary.
   void set_target(ControlWords& control, uint32_t row, uint32_t id) const {
     control.set(targets_, row, row * vocabulary_ + id);
   }
 
-  /// Adds the end of a pass. logits: (rows, vocabulary) f32.
+  /// Adds the operations to the end of a pass. logits: (rows, vocabulary) f32.
   void add(ProgramBuilder& builder, const Tensor& logits, const Tensor& control);
-  /// log softmax(logits[row])[target], natural, of every row, after a run of the program. NaN for a
-  /// row with NaN or infinity among its logits.
+  /// Returns log softmax(logits[row])[target], a natural logarithm, of every row. Call it after a
+  /// run of the program. NaN for a row with NaN or infinity among its logits.
   std::vector<double> read(Device& device, const Program& program) const;
 
  private:
-  ControlArray<uint32_t> targets_;  // (rows): numbers of logits
+  ControlArray<uint32_t> targets_;  // (rows): flat index of each target's logit
   uint32_t rows_ = 0, vocabulary_ = 0;
   SampleStateLayout scan_;
-  Tensor chunks_, logits_;  // largest and sum of each part of a row; the targets' logits
+  Tensor chunks_, logits_;  // maximum and partial sum of each chunk of a row; the targets' logits
 };
 
 }  // namespace mulciber

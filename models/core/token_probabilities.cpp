@@ -7,7 +7,7 @@
 namespace mulciber {
 namespace {
 
-/// The `count` largest logits, of equals the smallest id first.
+/// Ids of the `count` largest logits; equal logits in the order of their ids.
 std::vector<uint32_t> largest_ids(std::span<const float> logits, uint32_t count) {
   std::vector<uint32_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);

@@ -10,14 +10,16 @@ namespace mulciber {
 
 struct TokenProbabilities {
   float chosen = 0;
-  std::vector<TokenProbability> likeliest;  // the largest first, of equals the smallest id
+  std::vector<TokenProbability> likeliest;  // most probable first; equals in the order of their ids
 };
 
-/// The log-softmax of `logits`, in double precision, of `chosen` and of the `count` likeliest ids.
+/// Log-softmax of `logits`, in double precision, for `chosen` and for the `count` most probable
+/// ids.
 TokenProbabilities token_probabilities(std::span<const float> logits, uint32_t chosen,
                                        uint32_t count);
 
-/// Rank and likeliest ids of a token whose log probability is known, from its row of logits.
+/// Sets rank and most probable ids of a token whose log probability is known, from its row of
+/// logits.
 void add_details(TokenScore& token, std::span<const float> logits, uint32_t count);
 
 }  // namespace mulciber

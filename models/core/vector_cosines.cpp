@@ -15,8 +15,8 @@ namespace {
 
 // Far below the mean square of any vector that is not zero.
 constexpr float kLeastSquare = 1e-30f;
-constexpr uint64_t kMostBytes = 32ull << 20;  // of vectors on the device at a time
-constexpr uint64_t kMostQueries = 64;         // at a time: their products are on the device too
+constexpr uint64_t kMostBytes = 32ull << 20;  // vectors on the device at a time
+constexpr uint64_t kMostQueries = 64;         // at a time: their products need device memory
 
 Buffer on_device(Device& device, std::span<const std::span<const float>> vectors) {
   std::vector<float> all;

@@ -1,4 +1,4 @@
-// Cosines of the angles between vectors, on the device.
+// Cosine similarity of vectors, on the device.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace mulciber {
 
-/// Result: (queries, vectors) row-major; 0 where a vector is all zeros. Vectors go to the device in
-/// parts of bounded size. Throws ModelError where not all are of one length.
+/// Returns (queries, vectors) row-major; 0 for a vector of zeros. Vectors are uploaded in parts of
+/// bounded size. Throws ModelError when lengths differ.
 std::vector<float> vector_cosines(Device& device, std::span<const std::span<const float>> queries,
                                   std::span<const std::span<const float>> vectors);
 
-/// Adds to a program: every row of x, (rows, D) f32, divided by its length.
+/// Adds to a program the division of every row of x, (rows, D) f32, by its length.
 Tensor unit_length(ProgramBuilder& builder, const Tensor& x);
 
 }  // namespace mulciber

@@ -1,4 +1,4 @@
-// Whether a tokenizer and a model belong together.
+// Checks whether a tokenizer and a model belong together.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace mulciber {
 
-/// Throws ModelError with both numbers where the pieces that texts are cut into have ids which the
-/// embedding has no row for. rows: of the embedding; where: the model, for the message.
+/// Throws ModelError with both numbers when the tokenizer's base vocabulary is larger than the
+/// embedding table. rows: rows of the embedding table; where: the model, for the message.
 ///
-/// An embedding may have more rows than there are ids: many are padded. Tokens added to a
-/// vocabulary afterwards may lie behind its rows: transformers loads such models, which answer well
-/// as long as no text holds one of these tokens; one that does is refused when it is taken in.
+/// An embedding table may have more rows than there are ids, because many are padded. Tokens that
+/// were added to a vocabulary later may have no row: transformers loads such models, which work as
+/// long as no text has one of these tokens. A text that has one is refused when its request is
+/// submitted.
 void check_vocabulary(const Tokenizer& tokenizer, uint32_t rows, const std::string& where);
 
-/// Throws ModelError naming the first token of a draft model that is another than the model's.
+/// Throws ModelError naming the first token that differs between a draft model and the model.
 void check_same_tokens(const Tokenizer& model, const Tokenizer& draft);
 
 }  // namespace mulciber
