@@ -1,13 +1,13 @@
-// BART, and M2M-100, which has its names.
+// BART, and M2M-100, whose tensors have the same names.
 #include "models/families/encoder_decoder_family.h"
 
 namespace mulciber {
 namespace {
 
-// Positions below stand for padding, from when fairseq gave padding a row of the table.
+// Rows below belong to padding: fairseq reserved rows of the position table for it.
 constexpr uint32_t kFirstPosition = 2;
 
-/// Both start their decoders with the end of a text.
+/// Both models start decoding with the end-of-text token.
 void start_with_eos(GenerationConfig& ids) {
   if (!ids.decoder_start && !ids.eos.empty()) ids.decoder_start = ids.eos.front();
 }

@@ -1,4 +1,4 @@
-// BERT, and the families that differ from it by names and small facts.
+// BERT, and families that differ from it in names and details.
 #include <nlohmann/json.hpp>
 
 #include "models/families/encoder_family.h"
@@ -52,7 +52,7 @@ EncoderConfig read_roberta(const ConfigReader& config) {
   return encoder;
 }
 
-/// DistilBERT's keys, as BERT's.
+/// Reads DistilBERT's configuration by translating its keys to BERT's.
 EncoderConfig read_distilbert(const ConfigReader& config) {
   Json same = Json::object();
   constexpr std::pair<const char*, const char*> kKeys[] = {
@@ -96,7 +96,8 @@ EncoderConfig read_electra(const ConfigReader& config) {
   return encoder;
 }
 
-// RoBERTa and DistilBERT become files of this architecture too (models/families/encoder_gguf.cpp).
+// llama.cpp also converts RoBERTa and DistilBERT to this architecture
+// (models/families/encoder_gguf.cpp).
 constexpr EncoderGguf kBertGguf = {
     {.architecture = "bert", .keys = kBertKeys, .activation = "gelu"}, kGgufBertNames};
 

@@ -1,4 +1,4 @@
-// CLIP and SigLIP: pictures and texts in one space.
+// CLIP and SigLIP: one embedding space for images and texts.
 #include <nlohmann/json.hpp>
 
 #include "models/families/vision_family.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kPicturePrefixes[] = {"vision_model."};
 constexpr const char* kTextPrefixes[] = {"text_model."};
 
-// What CLIP's first checkpoints give as the end of a text, whose tokenizer has another.
+// Wrong end-of-text id in CLIP's first checkpoints; their tokenizer uses another.
 constexpr uint32_t kWrongEnd = 2;
 
 TowerNames clip_names(std::span<const char* const> prefixes) {
@@ -25,11 +25,12 @@ TowerNames clip_names(std::span<const char* const> prefixes) {
           .down = "mlp.fc2"};
 }
 
-/// Configurations of both towers leave out what is as in CLIP ViT-B/32 and SigLIP base.
+/// Adds the defaults, those of CLIP ViT-B/32 and SigLIP base, that files omit from both towers'
+/// configurations.
 Json with_defaults(const ConfigReader& config, const char* key, const Json& defaults) {
   Json object = defaults;
   if (config.has(key)) {
-    config.object(key);  // throws where it is none
+    config.object(key);  // throws unless it is an object
     for (const auto& [name, value] : config.value(key).items()) object[name] = value;
   }
   return object;

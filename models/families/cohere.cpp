@@ -5,7 +5,7 @@
 namespace mulciber {
 namespace {
 
-/// What both generations share: one norm without a bias before both sublayers.
+/// Reads the keys that both generations share: one norm without a bias precedes both sublayers.
 DecoderConfig read_shared(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
   use_layer_norms(config, "layer_norm_eps", false, decoder);
@@ -24,7 +24,7 @@ DecoderConfig read_first(const ConfigReader& config) {
   return decoder;
 }
 
-/// Layers that see everything do not rotate.
+/// Layers with full attention have no rotary embedding.
 DecoderConfig read_second(const ConfigReader& config) {
   DecoderConfig decoder = read_shared(config);
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {

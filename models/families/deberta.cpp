@@ -1,4 +1,4 @@
-// DeBERTa of the second and third version: attention that keeps content and distance apart.
+// DeBERTa, versions 2 and 3: disentangled attention.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kDebertaPrefixes[] = {"", "deberta."};
 
-/// `pos_att_type`, a list or its entries with "|" between them.
+/// Reads `pos_att_type`, a list or a string with "|" between the entries.
 void read_terms(const ConfigReader& config, DisentangledConfig& disentangled) {
   disentangled.content_to_position = disentangled.position_to_content = false;
   if (!config.has("pos_att_type")) return;

@@ -56,7 +56,7 @@ DecoderConfig read_llama_like(const ConfigReader& config) {
       static_cast<float>(config.number_or("final_logit_softcapping", 0, 0, 1e9));
   require_absent(config, "use_bidirectional_attention");
   read_quantization(config.json(),
-                    config.where());  // refuses what the checkpoint cannot be read in
+                    config.where());  // throws for unsupported quantization
   return decoder;
 }
 
@@ -69,7 +69,7 @@ void use_layer_norms(const ConfigReader& config, const char* key, bool bias,
 
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t, const ConfigReader&)) {
-  // transformers writes that there is none as null, or as 0.
+  // transformers writes null or 0 for no window.
   const int64_t window = config.optional_integer("sliding_window", 0, kMostContext).value_or(0);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != decoder.layers.size()))

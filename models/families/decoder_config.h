@@ -1,7 +1,6 @@
-// What sets one decoder-only network apart from another, in the words of the papers. A family's
-// configuration is read into this description (models/families/decoder_family.h), and
-// models/networks/decoder_network.h builds the network that it describes, or says what of it no
-// network here does yet.
+// Description of a decoder-only network, in the terms of the papers. A family's configuration is
+// read into it (models/families/decoder_family.h), and models/networks/decoder_network.h builds the
+// network or names the part that is not supported.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +16,10 @@
 
 namespace mulciber {
 
-/// Where a sublayer's norm stands.
+/// Position of a sublayer's norms.
 enum class NormPlace {
-  kBefore,  // of what the sublayer reads: Xiong et al. 2020, arXiv:2002.04745
-  kAfter,   // of what it gives, before that is added: OLMo 2, arXiv:2501.00656
+  kBefore,  // pre-norm, on the sublayer's input: Xiong et al. 2020, arXiv:2002.04745
+  kAfter,   // norm of its output, before the residual addition: OLMo 2, arXiv:2501.00656
   kBoth,    // sandwich: Ding et al. 2021, arXiv:2105.13290; Gemma 2, arXiv:2408.00118
 };
 
@@ -28,58 +27,57 @@ struct DecoderNorms {
   NormKind kind = NormKind::kRms;  // kLayer or kRms
   NormPlace place = NormPlace::kBefore;
   bool gains = true;  // false: layer norms without weights: OLMo, arXiv:2402.00838
-  bool bias = false;  // of a layer norm: Cohere's has none
+  bool bias = false;  // bias of a layer norm: Cohere's has none
   float epsilon = 1e-5f;
 };
 
-/// How the two sublayers of a layer join the residual stream x. A attends, F feeds forward, each
-/// with its norm.
+/// How the sublayers of a layer are added to the residual stream x. A is attention, F the
+/// feed-forward network, each with its norm.
 enum class Residual {
   kSequential,          // y = x + A(x), then y + F(y): Radford et al. 2019
   kParallel,            // x + A(x) + F(x): Black et al. 2022 (GPT-NeoX), arXiv:2204.06745
-  kParallelSharedNorm,  // the same, with one norm for both: Wang and Komatsuzaki 2021 (GPT-J)
+  kParallelSharedNorm,  // kParallel with one norm for both: Wang and Komatsuzaki 2021 (GPT-J)
 };
 
-/// Whether queries and keys are normalized before they are rotated, and with which gains. Source:
-/// Dehghani et al. 2023, arXiv:2302.05442.
+/// QK-norm, before the rotary embedding, and its gains. Source: Dehghani et al. 2023,
+/// arXiv:2302.05442.
 enum class QueryKeyNorm {
   kNone,
-  kPerHead,   // each head by itself, the same gains for all: Qwen 3, Gemma 3
-  kOwnGains,  // each head by itself, each with its own gains: Command R+
+  kPerHead,   // each head by itself, shared gains: Qwen 3, Gemma 3
+  kOwnGains,  // each head by itself, gains per head: Command R+
   kAllHeads,  // all heads together: OLMo 2
 };
 
-/// Multi-head latent attention (layers/causal_decoder.h): widths of the narrow vectors, and what of
-/// a head of keys comes from the shared one.
+/// Multi-head latent attention (layers/causal_decoder.h): ranks of the latent vectors, and the size
+/// of the rotated part of keys that heads share.
 struct DecoderLatent {
-  uint32_t query_rank = 0;  // 0: queries are projected at once
-  uint32_t rank = 0;        // of keys and values
-  uint32_t rotated = 0;     // elements of a head that rotate; files have them last
+  uint32_t query_rank = 0;  // 0: queries are projected directly
+  uint32_t rank = 0;        // rank of the latent vector of keys and values
+  uint32_t rotated = 0;     // elements of a head that rotate; the last ones in files
   uint32_t value_size = 0;
 };
 
 struct DecoderAttention {
-  uint32_t heads = 0, kv_heads = 0, head_size = 0;  // grouped-query: Ainslie 2023, arXiv:2305.13245
-  float scale = 1;                                  // onto q k^T
-  float soft_cap = 0;                               // of scores, 0: none: Gemma 2, arXiv:2408.00118
-  bool sinks = false;  // a logit per head that takes part in the softmax alone: Agarwal et al. 2025
-                       // (gpt-oss), arXiv:2508.10925
-  float clip = 0;      // queries, keys and values are no further from 0; 0: none: OLMo, as DBRX
-  std::optional<DecoderLatent> latent;  // heads and kv_heads are as many
+  uint32_t heads = 0, kv_heads = 0, head_size = 0;  // kv_heads: Ainslie 2023, arXiv:2305.13245
+  float scale = 1;                                  // factor of q k^T
+  float soft_cap = 0;                               // on scores, 0: none: arXiv:2408.00118
+  bool sinks = false;  // a logit per head in the softmax without a value: gpt-oss, arXiv:2508.10925
+  float clip = 0;      // largest magnitude of queries, keys and values; 0: no limit: OLMo, DBRX
+  std::optional<DecoderLatent> latent;  // kv_heads then equals heads
   QueryKeyNorm qk_norm = QueryKeyNorm::kNone;
   bool qkv_bias = false, out_bias = false;
 
   uint32_t query_columns() const { return heads * head_size; }
   uint32_t key_columns() const { return kv_heads * head_size; }
-  /// Of what attention gives.
+  /// Columns of attention's result, before the output projection.
   uint32_t value_columns() const { return heads * (latent ? latent->value_size : head_size); }
 };
 
 constexpr std::int64_t kMostExperts = 1024;
-/// As many as ops/search.h chooses at once.
+/// Limit of ops/search.h.
 constexpr std::int64_t kMostExpertsPerToken = 64;
 
-/// How experts are chosen where not by their softmax alone (ops/routing.h).
+/// Routing that is more than a softmax (ops/routing.h).
 struct DecoderRouting {
   bool sigmoid = false, bias = false, two_best = false;
   uint32_t groups = 1, groups_used = 1;
@@ -89,23 +87,23 @@ struct DecoderRouting {
 /// A mixture of experts instead of one feed-forward network (layers/mixture_of_experts.h).
 struct DecoderExperts {
   uint32_t count = 0, per_token = 0;
-  bool normalized = true;  // the gates of the chosen add up to 1
+  bool normalized = true;  // the gates of the chosen experts are scaled to the sum 1
   std::optional<DecoderRouting> routing;
-  /// Of a network beside the experts, which every token goes through: Dai et al. 2024
-  /// (DeepSeekMoE), arXiv:2401.06066. 0: there is none.
+  /// Hidden size of the shared expert, which computes every token: Dai et al. 2024 (DeepSeekMoE),
+  /// arXiv:2401.06066. 0: there is none.
   uint32_t shared_hidden = 0;
   bool router_bias = false;
   float limit = 0;           // ExpertOptions::limit
-  bool shared_gate = false;  // its result is multiplied by sigmoid of a product of its own: Qwen 2
+  bool shared_gate = false;  // the shared expert has a sigmoid gate: Qwen 2
 };
 
-/// Layers that keep a state in place of attention and feed-forward (layers/state_space.h).
+/// Selective state-space layers instead of attention and feed-forward (layers/state_space.h).
 struct DecoderStateSpace {
   uint32_t channels = 0, states = 0, taps = 0;
-  uint32_t rank = 0;  // of the time step's projection
-  bool bias = false;  // of the projections into and out of the layer
+  uint32_t rank = 0;  // rank of the time step's projection
+  bool bias = false;  // bias of the projections into and out of the layer
   bool convolution_bias = true;
-  /// Of root-mean-square norms without weights, which the time step's vector, B and C go through:
+  /// Epsilon of RMS norms without weights for the time step's vector, B and C; none: no such norms.
   /// Zuo et al. 2024 (Falcon Mamba), arXiv:2410.05355.
   std::optional<float> norm_epsilon;
 };
@@ -117,70 +115,70 @@ enum class FeedForwardKind {
 
 struct DecoderFeedForward {
   FeedForwardKind kind = FeedForwardKind::kGated;
-  uint32_t hidden = 0;        // of one expert, where there are any
-  uint32_t dense_hidden = 0;  // of layers without experts, where others have some
+  uint32_t hidden = 0;        // size; in a mixture of experts, of one expert
+  uint32_t dense_hidden = 0;  // size in layers without experts, in a network with experts
   Activation activation = Activation::kNone;
   bool bias = false;
   std::optional<DecoderExperts> experts;
 };
 
 struct DecoderEmbedding {
-  float multiplier = 1;            // onto the embedding of a token
-  bool learned_positions = false;  // a table of weights is added
+  float multiplier = 1;            // factor of a token's embedding
+  bool learned_positions = false;  // a position table is added
 };
 
 struct DecoderOutput {
-  bool tied = false;  // the matrix is the embedding: Press and Wolf 2017, arXiv:1608.05859
+  bool tied = false;  // the matrix is the embedding table: Press and Wolf 2017, arXiv:1608.05859
   bool bias = false;
-  float multiplier = 1;  // onto the logits
-  float soft_cap = 0;    // of the logits, 0: none: Gemma 2
+  float multiplier = 1;  // factor of the logits
+  float soft_cap = 0;    // for logits, 0: none: Gemma 2
 };
 
 struct DecoderLayerConfig {
-  uint32_t window = 0;  // a token sees that many, itself included; 0: all
+  uint32_t window = 0;  // tokens that a query attends to, its own included; 0: all
   /// Index into DecoderConfig::ropes. None: queries and keys are not rotated (Kazemnejad et al.
   /// 2023, arXiv:2305.19466).
   std::optional<uint32_t> rope = 0;
-  bool dense = false;  // one feed-forward network, where other layers have experts
+  bool dense = false;  // a plain feed-forward network beside layers with experts
 };
 
-/// Names of a family's tensors in its files, without ".weight" and ".bias". Those of a layer stand
-/// behind `layer`, its number and a dot. nullptr: the family has none.
+/// Names of a family's tensors in its files, without ".weight" and ".bias". A layer's tensors have
+/// the prefix `layer`, its index and a dot. nullptr: the family has no such tensor.
 struct DecoderNames {
-  std::span<const char* const> prefixes;  // any of these may stand before every name
+  std::span<const char* const> prefixes;  // each file has one of these prefixes
   const char* layer = nullptr;
   const char* embedding = nullptr;
   const char* positions = nullptr;
   const char* final_norm = nullptr;
   const char* output = nullptr;
-  std::span<const char* const> output_prefixes = {};  // where they are other ones
+  std::span<const char* const> output_prefixes = {};  // prefixes of `output`, if they differ
   const char* attention_norm = nullptr;
-  const char* qkv = nullptr;  // queries, keys and values in one matrix; or in three:
+  const char* qkv = nullptr;  // queries, keys and values in one matrix, or q, k, v:
   const char *q = nullptr, *k = nullptr, *v = nullptr;
   const char *q_norm = nullptr, *k_norm = nullptr;
-  // Of latent attention: the way to the narrow vector of queries, its norm, the way from there; the
-  // way to that of keys and values with the keys that rotate behind it, its norm, the way from
-  // there.
+  // Latent attention, for queries: down-projection to the latent vector, norm, up-projection. Then
+  // the same tensors for keys and values; the rows of the rotated keys follow in key_value_down.
   const char *query_down = nullptr, *query_norm = nullptr, *query_up = nullptr;
   const char *key_value_down = nullptr, *key_value_norm = nullptr, *key_value_up = nullptr;
   const char* attention_out = nullptr;
   const char* after_attention_norm = nullptr;
   const char* feed_forward_norm = nullptr;
-  const char* gate_up = nullptr;  // gate and up in one matrix, gate first; or in two:
+  const char* gate_up = nullptr;  // gate and up in one matrix, gate first, or gate, up:
   const char *gate = nullptr, *up = nullptr;
   const char* down = nullptr;
   const char* router = nullptr;
-  const char* router_choice = nullptr;  // DecoderRouting::bias, with its ending
+  const char* router_choice = nullptr;  // DecoderRouting::bias, ending included
   const char* sinks = nullptr;
-  /// Matrices of experts: all of them in one tensor, or one each, with its number instead of {}.
-  /// Gate and up in one, row by row in turns (or as DecoderFiles::gates_above); or in two:
+  /// Matrices of experts: one tensor for all experts, or one for each, with its index instead of
+  /// {}. expert_gate_up: gate and up in one tensor with interleaved rows (or
+  /// DecoderFiles::gates_above).
   const char* expert_gate_up = nullptr;
   const char *expert_gate = nullptr, *expert_up = nullptr, *expert_down = nullptr;
   const char *shared_gate = nullptr, *shared_up = nullptr, *shared_down = nullptr;
-  const char* shared_router = nullptr;  // of DecoderExperts::shared_gate
-  // Of state-space layers, whose norm is `attention_norm`: the projections in, to the time step's
-  // vector with B and C below, from that vector, and out; the convolution; A and D, with their
-  // endings.
+  const char* shared_router = nullptr;  // gate of DecoderExperts::shared_gate
+  // State-space layers: input projection; projection to the time step's vector, B and C; projection
+  // of the time step; output projection; convolution; A and D, endings included. Their norm is
+  // `attention_norm`.
   const char *state_in = nullptr, *state_select = nullptr, *state_step = nullptr,
              *state_out = nullptr;
   const char *convolution = nullptr, *state_rates = nullptr, *state_skip = nullptr;
@@ -188,7 +186,7 @@ struct DecoderNames {
 };
 
 constexpr const char* kNoPrefix[] = {""};
-/// Hugging Face's names since Llama.
+/// Names in Hugging Face's files of Llama and most later families.
 constexpr DecoderNames kLlamaNames = {.prefixes = kNoPrefix,
                                       .layer = "model.layers.",
                                       .embedding = "model.embed_tokens",
@@ -206,28 +204,28 @@ constexpr DecoderNames kLlamaNames = {.prefixes = kNoPrefix,
                                       .up = "mlp.up_proj",
                                       .down = "mlp.down_proj"};
 
-/// How files hold a network's weights.
+/// Layout of a network's weights in files.
 struct DecoderFiles {
   DecoderNames names = kLlamaNames;
-  /// The one matrix of queries, keys and values has for each head of keys its queries, the key and
-  /// the value (GPT-NeoX, Falcon); else all queries, all keys, all values.
+  /// The order of rows in `qkv`. true: for each key head its query heads, key and value (GPT-NeoX,
+  /// Falcon); false: all queries, all keys, all values.
   bool qkv_grouped = false;
-  SourceForm matrices = SourceForm::kAsInFile;  // of the layers: or kTransposed
-  SourceForm gains = SourceForm::kAsInFile;     // of every norm: or kPlusOne
-  SourceForm experts = SourceForm::kAsInFile;   // of tensors with all experts: or kTransposed
-  /// Of experts' gates and values in one tensor the gates come first; no checkpoint has them so,
-  /// but PEFT's adapters do.
+  SourceForm matrices = SourceForm::kAsInFile;  // the layers' matrices: or kTransposed
+  SourceForm gains = SourceForm::kAsInFile;     // gains of every norm: or kPlusOne
+  SourceForm experts = SourceForm::kAsInFile;   // tensors with all experts: or kTransposed
+  /// All gate rows precede the up rows in `expert_gate_up`. No checkpoint has this order, but
+  /// PEFT's adapters do.
   bool gates_above = false;
   SourceForm state_rates = SourceForm::kAsInFile;  // A: or kMinusExp
-  bool flat_convolution = true;  // (channels, taps); else (channels, 1, taps), as PyTorch has them
+  bool flat_convolution = true;  // (channels, taps); else PyTorch's (channels, 1, taps)
 };
 
-/// The same in files of the other format: Hugging Face's of a network that is read from a GGUF
-/// file, and the other way round. Adapters are made for either.
+/// Layout of the network in files of the other format: Hugging Face's for a GGUF model, GGUF for a
+/// Hugging Face model. Adapters can have either.
 struct OtherDecoderFiles {
   DecoderFiles files;
-  RotaryPairs pairs = RotaryPairs::kHalves;  // as rows of queries and keys are ordered
-  std::string architecture;                  // of GGUF files; empty: Hugging Face's
+  RotaryPairs pairs = RotaryPairs::kHalves;  // order of the rows of queries and keys
+  std::string architecture;                  // GGUF architecture; empty: Hugging Face's
 };
 
 struct DecoderConfig {
@@ -237,39 +235,39 @@ struct DecoderConfig {
   DecoderEmbedding embedding;
   DecoderNorms norms;
   Residual residual = Residual::kSequential;
-  float residual_multiplier = 1;  // onto what a sublayer gives: Granite
+  float residual_multiplier = 1;  // factor of a sublayer's output: Granite
   DecoderAttention attention;
-  std::vector<RopeConfig> ropes;  // rotary position embeddings, for the layers to choose from
+  std::vector<RopeConfig> ropes;  // rotary embeddings; DecoderLayerConfig::rope is an index
   DecoderFeedForward feed_forward;
-  std::optional<DecoderStateSpace> state_space;  // then there is no attention
+  std::optional<DecoderStateSpace> state_space;  // replaces attention
   std::vector<DecoderLayerConfig> layers;
   DecoderOutput output;
   GenerationConfig generation;
-  /// Pieces that end an answer, where the vocabulary has them as special tokens.
+  /// Pieces that end an answer, if the vocabulary has them as special tokens.
   std::span<const char* const> end_pieces = {};
-  bool sees = false;  // prompts hold embeddings that no token has, of pictures
+  bool sees = false;  // prompts can contain embeddings of images
 };
 
-/// Keys as in Hugging Face's LlamaConfig, which most families share; `layers` all alike.
-/// Throws ModelError naming file and key: missing, out of range, or a value that would change the
-/// numbers and is not supported.
+/// Reads the keys of Hugging Face's LlamaConfig, which most families share; all layers are equal.
+/// Throws ModelError naming file and key when a key is missing, out of range, or asks for an
+/// unsupported feature that would change the results.
 DecoderConfig read_llama_like(const ConfigReader& config);
 
-/// The norms of a layer are layer norms; key: of their epsilon.
+/// Makes all norms layer norms. key: the key of their epsilon.
 void use_layer_norms(const ConfigReader& config, const char* key, bool bias,
                      DecoderConfig& decoder);
 
-/// Throws ModelError when `key` is there and neither null, false nor 0: what it asks for is not
+/// Throws ModelError when `key` is present and not null, false or 0, because its feature is not
 /// supported.
 void require_absent(const ConfigReader& config, const char* key);
 
-/// `layer_types` ("full_attention", "sliding_attention"); otherwise every layer slides that
-/// `slides` says. Sets window (from `sliding_window`) of those layers.
+/// Sets the window (`sliding_window`) of layers with a sliding window, which `layer_types` lists
+/// ("full_attention", "sliding_attention"). slides: decides when there is no `layer_types`.
 void read_windows(const ConfigReader& config, DecoderConfig& decoder,
                   bool (*slides)(uint32_t layer, const ConfigReader&));
 
-/// One rotary position embedding for all layers (models/core/rope_config.h). share: of a head
-/// that rotates, where the configuration does not say.
+/// Reads one rotary embedding for all layers (models/core/rope_config.h). share: default share of a
+/// head that rotates.
 void read_one_rope(const ConfigReader& config, DecoderConfig& decoder, double share = 1);
 
 }  // namespace mulciber

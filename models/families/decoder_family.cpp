@@ -7,8 +7,8 @@
 namespace mulciber {
 namespace {
 
-/// Without ids past the vocabulary, which files have that keep the defaults of transformers: such
-/// tokens never come.
+/// Removes ids outside the vocabulary, which files contain that keep transformers' defaults; such
+/// tokens never occur.
 Json with_known_ids(Json json, uint32_t vocabulary) {
   const auto unknown = [&](const Json& id) {
     return id.is_number_integer() && id.get<int64_t>() >= vocabulary;
@@ -28,7 +28,7 @@ Json with_known_ids(Json json, uint32_t vocabulary) {
   return json;
 }
 
-/// Where no layer rotates there are no pairs, and no order of them.
+/// The order of rotary pairs; kHalves if no layer has a rotary embedding.
 RotaryPairs pairs_of(const DecoderConfig& config) {
   return config.ropes.empty() ? RotaryPairs::kHalves : config.ropes.front().pairs;
 }

@@ -1,5 +1,4 @@
-// A decoder-only family: one record, which says all that this library knows of it, for every file
-// format.
+// A decoder-only family: one record with everything that is specific to it, for every file format.
 #pragma once
 
 #include <optional>
@@ -12,14 +11,14 @@
 
 namespace mulciber {
 
-/// A metadata key of GGUF files, behind the architecture and a dot, and the key of config.json that
-/// says the same.
+/// A metadata key of GGUF files, without the architecture and dot before it, and the equivalent key
+/// of config.json.
 struct GgufKey {
   const char* gguf;
   const char* config;
 };
 
-/// Keys of architectures whose config.json is like Llama's.
+/// Keys of architectures with a config.json like Llama's.
 constexpr GgufKey kLlamaKeys[] = {
     {"context_length", "max_position_embeddings"},
     {"embedding_length", "hidden_size"},
@@ -38,7 +37,7 @@ constexpr GgufKey kLlamaKeys[] = {
     {"expert_used_count", "num_experts_per_tok"},
 };
 
-/// A key for the epsilon of layer norms, which families call differently.
+/// The key of the layer norms' epsilon, whose name in config.json differs between families.
 constexpr GgufKey epsilon_key(const char* config) {
   return {"attention.layer_norm_epsilon", config};
 }
@@ -72,55 +71,54 @@ constexpr DecoderNames kGgufNames = {.prefixes = kNoPrefix,
                                      .shared_router = "ffn_gate_inp_shexp",
                                      .after_feed_forward_norm = "post_ffw_norm"};
 
-/// The same where feed-forward networks have no gate.
+/// kGgufNames for feed-forward networks without a gate.
 constexpr DecoderNames kPlainGgufNames = [] {
   DecoderNames names = kGgufNames;
   names.gate = nullptr;
   return names;
 }();
-/// The same with queries, keys and values in one matrix.
+/// kPlainGgufNames with queries, keys and values in one matrix.
 constexpr DecoderNames kFusedGgufNames = [] {
   DecoderNames names = kPlainGgufNames;
   names.qkv = "attn_qkv";
   return names;
 }();
 
-/// What llama.cpp's converters make of a family. Matrices and gains are always as the network has
-/// them: not transposed, and with their 1.
+/// A family in files of llama.cpp's converters. Their matrices are not transposed, and 1 is already
+/// added to gains.
 struct GgufFamily {
   const char* architecture;
-  /// A key that only this family's files of the architecture have, and not as 0. nullptr: all are.
+  /// A key that is present and not 0 only in this family's files of the architecture; nullptr: the
+  /// architecture has no other family.
   const char* only_with = nullptr;
   std::span<const GgufKey> keys = kLlamaKeys;
   std::span<const GgufKey> more_keys = {};
-  /// The activation function, which the files do not name: key of config.json, value.
+  /// The activation function, which the files do not contain: key of config.json and value.
   const char *activation_key = "hidden_act", *activation = nullptr;
   DecoderNames names = kGgufNames;
-  /// Rotary pairs as the rows of queries and keys are ordered: converters may permute them.
+  /// Order of the rows of queries and keys: converters may permute them.
   RotaryPairs pairs = RotaryPairs::kHalves;
-  /// What keys alone do not say, into the configuration. nullptr: nothing.
+  /// Completes the configuration with facts that the keys do not give. nullptr: it is complete.
   void (*complete)(const GgufMetadata& metadata, Json& config) = nullptr;
-  /// Where files of the family differ in their names. nullptr: they do not.
+  /// Adapts names that differ between files of the family. nullptr: none differ.
   void (*rename)(const Checkpoint& checkpoint, DecoderNames& names) = nullptr;
 };
 
 struct DecoderFamily {
-  const char* model_type;  // of config.json
-  /// Throws ModelError naming file and key.
+  const char* model_type;  // `model_type` of config.json
+  /// Reads config.json. Throws ModelError naming file and key.
   DecoderConfig (*read)(const ConfigReader& config);
-  std::optional<GgufFamily> gguf = {};  // none: there are no such files, or `as_gguf` has them
-  /// Pieces that end an answer in what the family's makers trained to chat, where no configuration
-  /// names their ids.
+  std::optional<GgufFamily> gguf = {};  // none: no GGUF files exist, or `as_gguf` describes them
+  /// Pieces that end an answer of the family's chat models when no configuration lists their ids.
   std::span<const char* const> end_pieces = {};
-  /// The family of which GGUF files are, once this one is converted. nullptr: its own.
+  /// The family of this one's converted GGUF files. nullptr: this one.
   const DecoderFamily* as_gguf = nullptr;
 };
 
-/// A checkpoint's configuration as its family reads it, with what generation_config.json says.
-/// Throws ModelError.
+/// Reads a checkpoint's configuration and generation_config.json. Throws ModelError.
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint, const DecoderFamily& family);
-/// What generation_config.json and a configuration say of a Hugging Face folder's model, of which
-/// ids past the vocabulary are left out. Throws ModelError.
+/// Reads decoding settings of a Hugging Face folder from generation_config.json and its
+/// configuration. Ids outside the vocabulary are left out. Throws ModelError.
 GenerationConfig read_decoder_generation(const Checkpoint& checkpoint, const Json& config,
                                          uint32_t vocabulary);
 

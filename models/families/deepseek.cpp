@@ -46,7 +46,7 @@ void read_attention(const ConfigReader& config, DecoderConfig& decoder) {
   RopeConfig& rope = decoder.ropes[0];
   if (config.boolean_or("rope_interleave", true)) rope.pairs = RotaryPairs::kNeighbours;
   attention.scale = 1 / std::sqrt(static_cast<float>(attention.head_size));
-  // With YaRN scores grow with the context, and not their rotated part alone.
+  // YaRN scales all of the score with the context's growth, not only its rotated part.
   const RopeScaling& scaling = rope.scaling;
   if (scaling.kind == RopeScalingKind::kYarn && scaling.factor > 1 && scaling.mscale_all_dim) {
     const double growth = 0.1 * *scaling.mscale_all_dim * std::log(scaling.factor) + 1;
@@ -83,7 +83,7 @@ void read_experts(const ConfigReader& config, DecoderConfig& decoder) {
 }
 
 DecoderConfig read_shared(const ConfigReader& given) {
-  // Heads have sizes of their own; the key is what rotates of one, or not there.
+  // Heads have sizes of their own; if head_dim is present, it is the rotated size.
   Json json = given.json();
   json["head_dim"] = size(given, "qk_rope_head_dim");
   const ConfigReader config(json, given.where(), given.remedy());
@@ -95,7 +95,7 @@ DecoderConfig read_shared(const ConfigReader& given) {
   return decoder;
 }
 
-/// Softmax over all experts; groups count their best.
+/// Routing by a softmax over all experts; a group's score is its best expert's.
 DecoderConfig read_second(const ConfigReader& config) {
   DecoderConfig decoder = read_shared(config);
   const std::string method = config.text_or("topk_method", "greedy");
@@ -109,7 +109,8 @@ DecoderConfig read_second(const ConfigReader& config) {
   return decoder;
 }
 
-/// Sigmoids, with a bias on the choice that balances the load; groups count their two best.
+/// Routing by sigmoids, with a load-balancing bias on the choice; a group's score is the sum of its
+/// two best.
 DecoderConfig read_third(const ConfigReader& config) {
   DecoderConfig decoder = read_shared(config);
   DecoderExperts& experts = *decoder.feed_forward.experts;
@@ -118,7 +119,7 @@ DecoderConfig read_third(const ConfigReader& config) {
   return decoder;
 }
 
-/// GGUF files call both architectures deepseek2.
+/// GGUF files use the architecture deepseek2 for both.
 DecoderConfig read_either(const ConfigReader& config) {
   const std::string scores = config.text_or("scoring_func", "softmax");
   return scores == "sigmoid" ? read_third(config) : read_second(config);
@@ -147,8 +148,9 @@ constexpr DecoderNames gguf_names() {
   return names;
 }
 
-/// Files since April 2025 have keys and values from the narrow vector apart, so that it can be
-/// attended to itself, as one head; `key_length` and `value_length` are that head's then.
+/// Files since April 2025 have separate up-projections of keys and values, so that they can be
+/// absorbed and the latent vector attended to as one head; `key_length` and `value_length` are then
+/// that head's.
 void rename(const Checkpoint& checkpoint, DecoderNames& names) {
   if (!checkpoint.find("blk.0.attn_k_b.weight")) return;
   names.key_value_up = nullptr;
@@ -164,7 +166,7 @@ void complete(const GgufMetadata& metadata, Json& config) {
   config["qk_nope_head_dim"] = size("attention.key_length_mla", "attention.key_length") -
                                static_cast<int64_t>(metadata.number("rope.dimension_count", 0));
   config["v_head_dim"] = size("attention.value_length_mla", "attention.value_length");
-  // Files of V2 before there was the key have none. Source: enum expert_gating_func of llama.cpp.
+  // Older files of V2 do not have the key. Source: enum expert_gating_func of llama.cpp.
   constexpr double kSoftmax = 1, kSigmoid = 2;
   const double gating = metadata.number("expert_gating_func", kSoftmax);
   if (gating != kSoftmax && gating != kSigmoid)
@@ -177,7 +179,7 @@ void complete(const GgufMetadata& metadata, Json& config) {
     metadata.fail(metadata.full("expert_weights_norm"),
                   "is true together with a softmax, which is not supported");
   if (metadata.number("expert_group_count", 1) > 1) config["topk_method"] = "group_limited_greedy";
-  // The converter writes a tenth of mscale_all_dim, which is mscale too in these models.
+  // The converter writes a tenth of mscale_all_dim, which equals mscale in these models.
   const double multiplier = 10 * metadata.number("rope.scaling.yarn_log_multiplier", 0);
   if (config.contains("rope_scaling") && multiplier > 0)
     config["rope_scaling"]["mscale"] = config["rope_scaling"]["mscale_all_dim"] = multiplier;

@@ -26,7 +26,7 @@ VisionConfig read_dinov2(const ConfigReader& config) {
                  .feed_forward_scale = "layer_scale2.lambda1",
                  .final_norm = "layernorm"};
   if (config.boolean_or("use_swiglu_ffn", false)) {
-    // Two thirds of the width, rounded up to a multiple of 8, for gate and up each.
+    // Gate and up each have two thirds of the width, rounded up to a multiple of 8.
     tower.hidden = (tower.hidden * 2 / 3 + 7) / 8 * 8;
     tower.gated = true;
     tower.activation = Activation::kSilu;

@@ -21,7 +21,7 @@ std::vector<std::string> read_labels(const ConfigReader& config) {
     for (std::int64_t i = 0; i < count; ++i) labels.push_back(fmt::format("LABEL_{}", i));
     return labels;
   }
-  config.object("id2label");  // throws where it is none
+  config.object("id2label");  // throws unless it is an object
   const Json& names = config.value("id2label");
   for (size_t i = 0; i < names.size(); ++i) {
     const auto found = names.find(std::to_string(i));
@@ -38,7 +38,7 @@ uint32_t DisentangledConfig::row_of(int32_t distance) const {
   int32_t bucket = distance;
   const auto middle = static_cast<int32_t>(buckets / 2);
   if (buckets > 0 && std::abs(distance) > middle) {
-    // In single precision, as the models were trained.
+    // The models were trained with single precision here.
     const auto mid = static_cast<float>(middle);
     const float place = std::log(static_cast<float>(std::abs(distance)) / mid) /
                         std::log(static_cast<float>(max_distance - 1) / mid) * (mid - 1);
@@ -68,7 +68,7 @@ void read_encoder_task(const ConfigReader& config, EncoderConfig& encoder) {
   const std::string problem = config.text_or("problem_type", "");
   if (problem == "regression")
     config.fail("problem_type", "is 'regression'; classifiers of one or several labels are known");
-  // As transformers' pipeline: a single logit is that of one label which may hold or not.
+  // A single logit is a yes-or-no label, as in transformers' pipeline.
   encoder.several_labels = problem == "multi_label_classification" || encoder.labels.size() == 1;
 }
 

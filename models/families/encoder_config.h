@@ -1,6 +1,6 @@
-// An encoder-only Transformer in the words of the papers that describe the parts. A family's
-// configuration is read into this description (models/families/encoder_family.h), and
-// models/networks/text_encoder_network.h builds the network that it describes.
+// Description of an encoder-only Transformer, in the terms of the papers. A family's configuration
+// is read into it (models/families/encoder_family.h), and models/networks/text_encoder_network.h
+// builds the network.
 #pragma once
 
 #include <cstdint>
@@ -16,81 +16,80 @@
 
 namespace mulciber {
 
-/// What the embedding adds for the place of a token.
+/// Position embeddings that are added to token embeddings.
 enum class EncoderPositions {
-  kNone,         // nothing: attention rotates
+  kNone,         // none: attention uses rotary embeddings
   kCounted,      // row i of a table for token i: Devlin et al. 2019, arXiv:1810.04805
-  kSkipPadding,  // row pad + 1 + i, where i counts tokens that are no padding: Liu et al. 2019
+  kSkipPadding,  // row pad + 1 + i, where i counts tokens other than padding: Liu et al. 2019
                  // (RoBERTa), arXiv:1907.11692
 };
 
-/// What of a sequence's states stands for the whole of it.
+/// Pooling: how hidden states become one vector for the sequence.
 enum class EncoderPooling { kFirst, kMean, kMeanSqrtLength, kWeightedMean, kMax, kLast };
 
 struct EncoderEmbedding {
-  uint32_t columns = 0;  // of the tables; a product makes them `width` wide where that is another
+  uint32_t columns = 0;  // columns of the tables; a projection follows if `width` differs
   EncoderPositions positions = EncoderPositions::kCounted;
-  uint32_t position_rows = 0;  // of the table
-  uint32_t types = 0;          // kinds of segments; 0: the embedding knows none
+  uint32_t position_rows = 0;  // rows of the position table
+  uint32_t types = 0;          // token types; 0: no type embeddings
 };
 
 struct EncoderLayerConfig {
-  uint32_t weights = 0;          // number of the weights it shares with others (ALBERT), or its own
+  uint32_t weights = 0;          // index of its weights, which layers may share (ALBERT)
   uint32_t window = 0;           // AttentionOptions::window; 0: all
   std::optional<uint32_t> rope;  // index into EncoderConfig::ropes
   bool attention_norm = true;    // ModernBERT's first layer has none
 };
 
-/// Scores of content with distance and of distance with content, beside those of content with
-/// content: He et al. 2021, arXiv:2006.03654.
+/// Disentangled attention: scores of content with position and of position with content are added
+/// to scores of content with content. Source: He et al. 2021, arXiv:2006.03654.
 struct DisentangledConfig {
-  uint32_t span = 0;          // distances from -span to span - 1 have a row in the table
-  uint32_t buckets = 0;       // distances beyond half of it share rows, by logarithm; 0: none do
-  uint32_t max_distance = 0;  // of those
+  uint32_t span = 0;          // the table has rows for distances -span to span - 1
+  uint32_t buckets = 0;       // distances beyond half of it share rows logarithmically; 0: none do
+  uint32_t max_distance = 0;  // distance of the last logarithmic row
   bool content_to_position = true, position_to_content = true;
-  bool norm = false;  // the table is normalized
+  bool norm = false;  // the table is layer-normalized
 
-  /// The row for a query that stands `distance` after its key.
+  /// Row of the table for a query `distance` positions after the key.
   uint32_t row_of(int32_t distance) const;
 };
 
-/// A classifier of whole sequences: pooled, [dense, activation, [norm,]] and the product that gives
-/// a logit for each label.
+/// A sequence classification head: pooling, [dense, activation, [norm,]] and the projection to a
+/// logit for each label.
 struct EncoderHead {
   EncoderPooling pooling = EncoderPooling::kFirst;
-  const char* dense = nullptr;  // its names, as in EncoderNames
-  bool dense_in_stack = false;  // behind a prefix: it is the pooler of the bare model as well
+  const char* dense = nullptr;  // names of its tensors, see EncoderNames
+  bool dense_in_stack = false;  // dense has a prefix: it is also the bare model's pooler
   bool dense_bias = true, output_bias = true;
   Activation activation = Activation::kNone;
   const char* norm = nullptr;
   const char* output = "classifier";
 };
 
-/// What a checkpoint was trained to do beside giving states.
+/// The task of a checkpoint's head.
 enum class EncoderTask {
   kNone,
-  kClassify,  // sequences
-  kAnswer,    // where an answer starts and ends in a passage: Rajpurkar 2016, arXiv:1606.05250
+  kClassify,  // sequence classification
+  kAnswer,    // start and end of an answer in a passage: Rajpurkar 2016, arXiv:1606.05250
 };
 
-/// Names of a family's tensors, without ".weight" and ".bias"; those of a layer stand behind
-/// `layer`, its number and a dot. nullptr: the family has none.
+/// Names of a family's tensors, without ".weight" and ".bias". A layer's tensors have the prefix
+/// `layer`, its index and a dot. nullptr: the family has no such tensor.
 struct EncoderNames {
-  std::span<const char* const> prefixes;  // any of these may stand before every name of the stack
+  std::span<const char* const> prefixes;  // each file has one of these prefixes
   const char *words = nullptr, *positions = nullptr, *types = nullptr;
   const char *embedding_norm = nullptr, *project = nullptr;
   const char* relative_bias = nullptr;
-  const char *distances = nullptr, *distances_norm = nullptr;  // of disentangled attention
+  const char *distances = nullptr, *distances_norm = nullptr;  // for disentangled attention
   const char* layer = nullptr;
-  const char* qkv = nullptr;  // in one matrix; or in three:
+  const char* qkv = nullptr;  // one matrix, or q, k, v:
   const char *q = nullptr, *k = nullptr, *v = nullptr;
   const char *attention_out = nullptr, *attention_norm = nullptr;
-  const char* gate_up =
-      nullptr;  // what is activated, then what it gates, in one matrix; or in two:
+  const char* gate_up = nullptr;  // one matrix, activated rows first, or gate, up:
   const char *gate = nullptr, *up = nullptr;
   const char *down = nullptr, *feed_forward_norm = nullptr;
   const char* final_norm = nullptr;
-  const char* pooler = nullptr;  // of the bare model; checkpoints may lack it
+  const char* pooler = nullptr;  // the bare model's pooler; checkpoints may lack it
 };
 
 struct EncoderConfig {
@@ -104,35 +103,35 @@ struct EncoderConfig {
   float norm_epsilon = 1e-12f;
   uint32_t heads = 0;
   bool attention_bias = true;
-  /// One bias for each head and bucket of distances, of all layers: Raffel et al. 2020,
+  /// One bias for each head and bucket of distances, shared by all layers: Raffel et al. 2020,
   /// arXiv:1910.10683.
   std::optional<T5Buckets> relative_bias;
   std::optional<DisentangledConfig> disentangled;
   std::vector<RopeConfig> ropes;
-  uint32_t hidden = 0;  // of the feed-forward networks
+  uint32_t hidden = 0;  // size of the feed-forward networks
   Activation activation = Activation::kNone;
   bool gated = false, feed_forward_bias = true;
   std::vector<EncoderLayerConfig> layers;
   Activation pooler_activation = Activation::kTanh;
   EncoderHead head;
   EncoderTask task = EncoderTask::kNone;
-  std::vector<std::string> labels;  // of kClassify
-  bool several_labels = false;      // each has a probability of its own
-  std::string lost_head;            // what is missing of a classifier's head that the file had once
-  GenerationConfig generation;      // none of it is used
+  std::vector<std::string> labels;  // for kClassify
+  bool several_labels = false;      // labels have independent probabilities
+  std::string lost_head;            // parts of the classification head that the file lacks
+  GenerationConfig generation;      // unused
 
   uint32_t head_size() const { return width / heads; }
-  uint32_t layer_weights() const;  // how many layers have weights of their own
+  uint32_t layer_weights() const;  // number of distinct layer weights
 };
 
-/// Keys as in Hugging Face's BertConfig, which most families share: sizes, embedding, layers all
-/// alike, task and labels; no names and no classifier. Throws ModelError naming file and key.
+/// Reads the keys of Hugging Face's BertConfig, which most families share: sizes, embedding, equal
+/// layers, task and labels; but neither names nor head. Throws ModelError naming file and key.
 EncoderConfig read_bert_like(const ConfigReader& config);
 
-/// `id2label` in the order of its ids, or names made of `num_labels`. Throws ModelError.
+/// Reads `id2label` in the order of its ids, or makes names for `num_labels`. Throws ModelError.
 std::vector<std::string> read_labels(const ConfigReader& config);
 
-/// `architectures` and the labels that go with them.
+/// Reads the task from `architectures`, and the labels of a classifier.
 void read_encoder_task(const ConfigReader& config, EncoderConfig& encoder);
 
 }  // namespace mulciber

@@ -1,4 +1,4 @@
-// The encoder-only families: one record each, which says all that this library knows of them.
+// The encoder-only families: one record each, with everything that is specific to the family.
 #pragma once
 
 #include "checkpoints/checkpoint.h"
@@ -7,23 +7,23 @@
 
 namespace mulciber {
 
-/// What llama.cpp's converters make of a family.
+/// A family in files of llama.cpp's converters.
 struct EncoderGguf {
-  GgufFamily files;  // but for the names of decoders
+  GgufFamily files;  // its names, which are a decoder's, are unused
   EncoderNames names;
 };
 
 struct EncoderFamily {
-  const char* model_type;  // of config.json
-  /// Throws ModelError naming file and key.
+  const char* model_type;  // `model_type` of config.json
+  /// Reads config.json. Throws ModelError naming file and key.
   EncoderConfig (*read)(const ConfigReader& config);
-  const EncoderGguf* gguf = nullptr;  // nullptr: there are no such files
+  const EncoderGguf* gguf = nullptr;  // nullptr: no GGUF files exist
 };
 
-/// A checkpoint's configuration as its family reads it. Throws ModelError.
+/// Reads a checkpoint's configuration. Throws ModelError.
 EncoderConfig read_encoder_config(const Checkpoint& checkpoint, const EncoderFamily& family);
 
-/// Metadata keys of GGUF files, as of BertConfig.
+/// Metadata keys of GGUF files, and the keys of BertConfig for them.
 constexpr GgufKey kBertKeys[] = {{"context_length", "max_position_embeddings"},
                                  {"embedding_length", "hidden_size"},
                                  {"block_count", "num_hidden_layers"},
@@ -32,7 +32,7 @@ constexpr GgufKey kBertKeys[] = {{"context_length", "max_position_embeddings"},
                                  {"attention.layer_norm_epsilon", "layer_norm_eps"},
                                  {"rope.freq_base", "rope_theta"}};
 
-/// Names of tensors in GGUF files, of networks with their norms behind attention and feed-forward.
+/// Names of tensors in GGUF files of post-norm networks.
 constexpr EncoderNames kGgufBertNames = {.prefixes = kNoPrefix,
                                          .words = "token_embd",
                                          .positions = "position_embd",
@@ -54,7 +54,7 @@ constexpr EncoderNames kGgufBertNames = {.prefixes = kNoPrefix,
 extern const EncoderFamily kBert;
 /// Liu et al. 2019, arXiv:1907.11692.
 extern const EncoderFamily kRoberta;
-/// Conneau et al. 2020, arXiv:1911.02116: RoBERTa of a hundred languages.
+/// Conneau et al. 2020, arXiv:1911.02116: RoBERTa for a hundred languages.
 extern const EncoderFamily kXlmRoberta;
 /// Sanh et al. 2019, arXiv:1910.01108.
 extern const EncoderFamily kDistilBert;

@@ -1,4 +1,4 @@
-// What GGUF files of encoders say, and what they leave out.
+// Reads configurations of encoders from GGUF files, and completes them.
 #include <nlohmann/json.hpp>
 
 #include "models/families/encoder_family.h"
@@ -7,13 +7,14 @@
 namespace mulciber {
 namespace {
 
-/// Rows of a matrix, 0 where there is none.
+/// Rows of a matrix; 0 if the file does not have it.
 uint64_t rows_of(const Checkpoint& checkpoint, const char* name) {
   const CheckpointTensor* tensor = checkpoint.find(name);
   return tensor && !tensor->shape.empty() ? tensor->shape.front() : 0;
 }
 
-/// A classifier's head: `cls` is the layer before the labels, `cls.output` gives a logit for each.
+/// Reads a classification head: `cls` is the layer before the labels, `cls.output` gives a logit
+/// for each label.
 void read_head(const GgufMetadata& metadata, Json& config) {
   const uint64_t labels = rows_of(metadata.checkpoint(), "cls.output.weight");
   if (labels == 0 || rows_of(metadata.checkpoint(), "cls.weight") == 0) return;
@@ -39,7 +40,7 @@ EncoderConfig read_encoder_config(const Checkpoint& checkpoint, const EncoderFam
                   "is true; tokens of an encoder see all others");
   Json config = gguf_config(checkpoint, family.gguf->files);
   config["type_vocab_size"] = rows_of(checkpoint, "token_types.weight");
-  // Of RoBERTa's the rows before the first position are taken off, so that all count from 0.
+  // Converters remove the rows before RoBERTa's first position: positions always begin at 0.
   if (const uint64_t positions = rows_of(checkpoint, "position_embd.weight"))
     config["max_position_embeddings"] = positions;
   read_head(metadata, config);
@@ -54,7 +55,7 @@ EncoderConfig read_encoder_config(const Checkpoint& checkpoint, const EncoderFam
   if (head.norm) head.norm = "cls.norm";
   head.output = "cls.output";
   head.output_bias = checkpoint.find("cls.output.bias") != nullptr;
-  // DistilBERT's alone know no types of segments.
+  // Files without token types are DistilBERT's.
   if (&family == &kBert && encoder.embedding.types == 0) head.activation = Activation::kRelu;
   if (checkpoint.find("cls.output.weight") && !checkpoint.find("cls.weight"))
     encoder.lost_head =

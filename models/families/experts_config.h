@@ -1,16 +1,16 @@
-// Mixtures of experts as the configurations of several families have them.
+// Mixtures of experts in the configurations of several families.
 #pragma once
 
 #include "models/families/decoder_config.h"
 
 namespace mulciber {
 
-/// Qwen's keys: `moe_intermediate_size`, `num_experts`, `num_experts_per_tok`, `norm_topk_prob`,
-/// and which layers have no experts: `decoder_sparse_step`, `mlp_only_layers`.
+/// Reads Qwen's keys: `moe_intermediate_size`, `num_experts`, `num_experts_per_tok`,
+/// `norm_topk_prob`, and the layers without experts: `decoder_sparse_step`, `mlp_only_layers`.
 /// Throws ModelError naming file and key.
 void read_qwen_experts(const ConfigReader& config, DecoderConfig& decoder);
 
-/// Hugging Face's names since Qwen 1.5 with experts.
+/// Names in Hugging Face's files of Qwen models with experts, since Qwen 1.5.
 constexpr DecoderNames kQwenExpertNames = [] {
   DecoderNames names = kLlamaNames;
   names.router = "mlp.gate";

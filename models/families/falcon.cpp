@@ -20,7 +20,7 @@ constexpr DecoderNames kNames = {.prefixes = kPrefixes,
                                  .up = "mlp.dense_h_to_4h",
                                  .down = "mlp.dense_4h_to_h"};
 
-/// The new architecture's largest models have one norm before each sublayer, side by side.
+/// The largest models of the new architecture have parallel sublayers with a norm each.
 void read_residual(const ConfigReader& config, bool renewed, DecoderConfig& decoder) {
   if (!config.boolean_or("parallel_attn", true)) return;
   const int64_t norms = config.integer_or("num_ln_in_parallel_attn", renewed ? 2 : 1, 1, 2);
@@ -50,7 +50,7 @@ DecoderConfig read(const ConfigReader& given) {
   }
   const ConfigReader config(json, given.where(), given.remedy());
   DecoderConfig decoder = read_llama_like(config);
-  // One head of keys is the last but one either way.
+  // With one key head both orders of rows are equal: queries, key, value.
   decoder.files = {.names = kNames, .qkv_grouped = renewed || !multi_query};
   use_layer_norms(config, "layer_norm_epsilon", true, decoder);
   read_residual(config, renewed, decoder);
@@ -64,7 +64,7 @@ DecoderConfig read(const ConfigReader& given) {
 
 constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_epsilon")};
 
-// What runs of an architecture is what the tensors say: the keys do not name it.
+// This tensor exists only in models with two norms; no key tells them apart.
 constexpr const char* kOfAttention = "blk.0.attn_norm_2.weight";
 
 void complete(const GgufMetadata& metadata, Json& config) {

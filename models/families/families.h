@@ -21,15 +21,15 @@ extern const DecoderFamily kQwen3;
 extern const DecoderFamily kPhi3;
 /// Gemma Team 2025, arXiv:2503.19786; the text model.
 extern const DecoderFamily kGemma3;
-/// The same in a checkpoint that has a vision tower as well, which is not read: pictures cannot be
-/// given.
+/// Gemma 3 in a checkpoint with a vision tower. The tower is not read, so prompts cannot have
+/// images.
 extern const DecoderFamily kGemma3WithVision;
 
 /// Gemma Team 2024, arXiv:2403.08295.
 extern const DecoderFamily kGemma;
 /// Gemma Team 2024, arXiv:2408.00118.
 extern const DecoderFamily kGemma2;
-/// Qwen Team 2024, "Qwen1.5-MoE", and Qwen 2 with experts: one expert beside them is shared.
+/// Qwen Team 2024, "Qwen1.5-MoE", and Qwen 2 with experts: a shared expert beside the routed ones.
 extern const DecoderFamily kQwen2Moe;
 /// Yang et al. 2025, arXiv:2505.09388, with experts.
 extern const DecoderFamily kQwen3Moe;
@@ -37,7 +37,7 @@ extern const DecoderFamily kQwen3Moe;
 extern const DecoderFamily kPhi;
 /// Black et al. 2022, arXiv:2204.06745; Biderman et al. 2023 (Pythia), arXiv:2304.01373.
 extern const DecoderFamily kGptNeoX;
-/// Almazrouei et al. 2023, arXiv:2311.16867, but for those with ALiBi.
+/// Almazrouei et al. 2023, arXiv:2311.16867; models with ALiBi are not supported.
 extern const DecoderFamily kFalcon;
 /// Lozhkov et al. 2024, arXiv:2402.19173.
 extern const DecoderFamily kStarcoder2;

@@ -7,7 +7,7 @@ namespace mulciber {
 namespace {
 
 DecoderConfig read(const ConfigReader& given) {
-  // The first files ask for "gelu" and mean its approximation, as they came to say later.
+  // The first files say "gelu" but mean the tanh approximation, which later files name.
   Json json = given.json();
   if (given.has("hidden_activation"))
     json["hidden_act"] = given.value("hidden_activation");

@@ -1,11 +1,11 @@
-// What the generations of Gemma share.
+// Shared parts of the Gemma generations.
 #pragma once
 
 #include "models/families/families.h"
 
 namespace mulciber {
 
-/// Names of a layer with norms before and after each sublayer.
+/// Tensor names with norms before and after each sublayer.
 constexpr DecoderNames gemma_names() {
   DecoderNames names = kLlamaNames;
   names.after_attention_norm = "post_attention_layernorm";
@@ -15,11 +15,11 @@ constexpr DecoderNames gemma_names() {
 }
 constexpr const char* kGemmaEndPieces[] = {"<end_of_turn>"};
 
-/// Gains less 1, embeddings times the root of their width, the scale onto scores. Rotation and
-/// windows are the caller's.
+/// Reads the shared keys: gains are stored less 1, embeddings are multiplied by the root of their
+/// width, scores have a scale. The caller sets rotary embeddings and windows.
 DecoderConfig read_gemma(const ConfigReader& config, const DecoderNames& names);
-/// llama.cpp scales by the size of a head but in the largest model, whose files do not say so
-/// either; layers: of that one.
+/// Sets the scale of scores as llama.cpp does: by the head size, except in the largest model, which
+/// files do not mark. layers: the layers of the largest model.
 void complete_gemma(const GgufMetadata& metadata, uint32_t layers, Json& config);
 
 }  // namespace mulciber

@@ -8,7 +8,7 @@ namespace {
 
 DecoderConfig read(const ConfigReader& config) {
   DecoderConfig decoder = read_gemma(config, gemma_names());
-  // null says that there is none.
+  // null means none.
   const auto soft_cap = [&](const char* key, double usual) {
     return static_cast<float>(
         config.number_or(key, config.json().contains(key) ? 0 : usual, 0, 1e9));
@@ -16,7 +16,7 @@ DecoderConfig read(const ConfigReader& config) {
   decoder.attention.soft_cap = soft_cap("attn_logit_softcapping", 50);
   decoder.output.soft_cap = soft_cap("final_logit_softcapping", 30);
   read_one_rope(config, decoder);
-  // Every other layer slides.
+  // Every other layer has a sliding window.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader&) { return layer % 2 == 0; });
   return decoder;
 }
@@ -28,8 +28,8 @@ void complete(const GgufMetadata& metadata, Json& config) { complete_gemma(metad
 DecoderConfig read_gemma(const ConfigReader& config, const DecoderNames& names) {
   DecoderConfig decoder = read_llama_like(config);
   decoder.files = {.names = names, .gains = SourceForm::kPlusOne};
-  // transformers rounds the factor to the type of the embeddings, which for bfloat16 files changes
-  // it.
+  // transformers rounds the factor to the type of the embeddings, which changes it for bfloat16
+  // files.
   decoder.embedding.multiplier = std::sqrt(static_cast<float>(decoder.width));
   decoder.norms.place = NormPlace::kBoth;
   decoder.attention.scale =

@@ -5,12 +5,11 @@
 namespace mulciber {
 namespace {
 
-// Alone; then with a vision tower, as before transformers 4.52 and since.
+// Prefixes of text models, of models with a vision tower before transformers 4.52, and since.
 constexpr const char* kPrefixes[] = {"model.", "language_model.model.", "model.language_model."};
 constexpr const char* kOutputPrefixes[] = {"", "language_model."};
 
-// What transformers leaves out of text_config, because it is the same as its Gemma3TextConfig would
-// be without.
+// Defaults of Gemma3TextConfig, which transformers omits from text_config.
 constexpr const char* kTextDefaults =
     R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
     "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
@@ -27,7 +26,7 @@ constexpr DecoderNames names() {
   return names;
 }
 
-/// Rotary base of one kind of layer, in whichever place the file has it.
+/// Reads the rotary embedding of one kind of layer, by new or old keys.
 RopeConfig rope(const ConfigReader& config, bool sliding, const RopeDefaults& defaults) {
   if (config.has("rope_parameters") || !sliding)
     return read_rope_of(config, sliding ? "sliding_attention" : "full_attention", defaults);
@@ -42,7 +41,7 @@ DecoderConfig read(const ConfigReader& config) {
   const uint32_t head_size = decoder.attention.head_size;
   decoder.ropes = {rope(config, false, {head_size, 1e6, decoder.context}),
                    rope(config, true, {head_size, 1e4, decoder.context})};
-  // Without layer_types every sixth layer (or as the pattern says) sees everything.
+  // Without layer_types every sixth layer, or the pattern's interval, has full attention.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
     const char* key =
         c.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
@@ -54,7 +53,7 @@ DecoderConfig read(const ConfigReader& config) {
 
 DecoderConfig read_with_vision(const ConfigReader& config) {
   Json text = Json::parse(kTextDefaults);
-  config.object("text_config");  // throws where it is none
+  config.object("text_config");  // throws unless it is an object
   text.update(config.value("text_config"));
   return read(ConfigReader(text, config.where() + ", `text_config`", config.remedy()));
 }

@@ -8,16 +8,17 @@
 namespace mulciber {
 namespace {
 
-// Keys that would change the numbers, where they are not 0 and the family has no name for them.
+// Keys that would change the results. A value other than 0 is refused unless the family reads the
+// key.
 constexpr const char* kRefused[] = {
     "expert_count",    "attention.clamp_kqv", "attention.max_alibi_bias", "logit_scale",
     "embedding_scale", "residual_scale",      "attention.scale"};
 
-// What the model's makers recommend, as generation_config.json has it.
+// Recommended sampling settings, with their keys in generation_config.json.
 struct SamplingKey {
   const char* gguf;
   const char* config;
-  bool draws = true;  // it says that tokens are drawn
+  bool draws = true;  // the key implies do_sample
 };
 constexpr SamplingKey kSamplingKeys[] = {{"temp", "temperature"},
                                          {"top_k", "top_k"},
@@ -59,7 +60,7 @@ void read_heads(const GgufMetadata& metadata, Json& config) {
     metadata.fail(metadata.full("attention.value_length"),
                   "differs from the length of keys, which is not supported");
   const double rotated = metadata.number("rope.dimension_count", size);
-  // Of families that rotate a part of each head where their configuration does not say.
+  // Overrides the family's default share.
   if (metadata.find("rope.dimension_count") && size > 0)
     config["partial_rotary_factor"] = rotated / size;
   const GgufValue* parallel = metadata.find("use_parallel_residual");
@@ -89,7 +90,8 @@ void read_scaling(const GgufMetadata& metadata, Json& config) {
   config["rope_scaling"] = scaling;
 }
 
-/// Files without a temperature that filter tokens mean transformers' default, 1.
+/// Reads sampling settings. Files with filters but without a temperature mean transformers'
+/// default, 1.
 void read_sampling(const GgufMetadata& metadata, Json& config) {
   bool draws = false;
   for (const SamplingKey& key : kSamplingKeys) {
@@ -119,7 +121,7 @@ Json gguf_config(const Checkpoint& checkpoint, const GgufFamily& family) {
   config["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr ||
                              checkpoint.find("blk.0.attn_qkv.bias") != nullptr;
   config["mlp_bias"] = checkpoint.find("blk.0.ffn_down.bias") != nullptr;
-  // Heads of latent attention have several sizes, which its family reads.
+  // Latent attention has several head sizes, which its family reads.
   if (!metadata.find("attention.kv_lora_rank")) read_heads(metadata, config);
   read_scaling(metadata, config);
   read_sampling(metadata, config);

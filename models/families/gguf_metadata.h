@@ -1,4 +1,4 @@
-// A GGUF file's metadata, read key by key with errors that name them.
+// Reader of GGUF metadata, whose errors name the key.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace mulciber {
 
-/// Keys are given without the architecture, which stands before each of them in the file.
+/// Callers give keys without the architecture, the prefix of each key in the file.
 class GgufMetadata {
  public:
-  /// A GGUF checkpoint.
+  /// checkpoint: of a GGUF file.
   explicit GgufMetadata(const Checkpoint& checkpoint);
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const GgufFile& file() const { return file_; }
-  /// Throws ModelError about a key of the file, in full.
+  /// Throws ModelError about a key. full_key: with the architecture.
   [[noreturn]] void fail(const std::string& full_key, const std::string& problem) const;
   std::string full(const std::string& key) const { return architecture_ + "." + key; }
   /// nullptr when there is no such key.
@@ -25,8 +25,8 @@ class GgufMetadata {
   double number(const std::string& key, double fallback) const;
   /// Elements of a head of queries or keys.
   double head_size() const;
-  /// The values of a tensor, empty where there is none. Throws ModelError where there are not
-  /// `count` of them, all above 0.
+  /// Values of a tensor; empty if the file does not have it. Throws ModelError unless it has
+  /// `count` values above 0.
   std::vector<double> factors(const char* tensor, uint64_t count) const;
 
  private:

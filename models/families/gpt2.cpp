@@ -40,7 +40,7 @@ DecoderConfig read(const ConfigReader& config) {
     return static_cast<uint32_t>(config.integer(key, 1, most));
   };
   DecoderConfig decoder;
-  // Matrices are those of one-dimensional convolutions: (inputs, outputs).
+  // The files store matrices as Conv1D does: (inputs, outputs).
   decoder.files = {.names = kNames, .matrices = SourceForm::kTransposed};
   decoder.width = positive("n_embd", kWidest);
   decoder.vocabulary = positive("vocab_size", kLargestVocab);

@@ -21,7 +21,7 @@ constexpr DecoderNames kNames = {.prefixes = kPrefixes,
                                  .down = "mlp.dense_4h_to_h"};
 
 DecoderConfig read(const ConfigReader& given) {
-  // The rotation had keys of its own before transformers 5.
+  // Rotary embeddings had other keys before transformers 5.
   Json json = given.json();
   if (!given.has("rope_parameters")) {
     json["partial_rotary_factor"] = given.number_or("rotary_pct", 0.25, 0, 1);
@@ -42,7 +42,7 @@ DecoderConfig read(const ConfigReader& given) {
 
 constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps")};
 
-/// The converter puts all queries before all keys, and those before all values.
+/// The converter reorders rows: all queries, all keys, all values.
 constexpr DecoderNames gguf_names() { return kFusedGgufNames; }
 
 void complete(const GgufMetadata&, Json& config) {

@@ -27,7 +27,7 @@ constexpr DecoderNames gguf_names() {
 
 DecoderConfig read(const ConfigReader& given) {
   Json json = given.json();
-  // How the experts are stored; their tensors say so too.
+  // This key says how experts are stored; their tensors show it too.
   if (given.has("quantization_config") &&
       given.object("quantization_config").text_or("quant_method", "") == "mxfp4")
     json.erase("quantization_config");
@@ -49,12 +49,12 @@ DecoderConfig read(const ConfigReader& given) {
   experts.limit = static_cast<float>(config.number_or("swiglu_limit", 7, 1e-3, 1e9));
   decoder.feed_forward.experts = experts;
   decoder.feed_forward.bias = true;
-  // SiLU of gates times 1.702, over that: hidden_act does not say so.
+  // Gates use SiLU(1.702 x) / 1.702, which hidden_act does not say.
   decoder.feed_forward.activation = Activation::kQuickGelu;
   return decoder;
 }
 
-/// Files do not say that the blend of frequencies begins and ends between two of them.
+/// Files omit that YaRN's range of blended frequencies is not rounded to whole indices.
 void complete(const GgufMetadata&, Json& config) {
   if (config.contains("rope_scaling")) config["rope_scaling"]["truncate"] = false;
 }

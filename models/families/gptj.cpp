@@ -49,7 +49,7 @@ DecoderConfig read(const ConfigReader& given) {
   decoder.ropes[0].pairs = RotaryPairs::kNeighbours;
   decoder.feed_forward.kind = FeedForwardKind::kPlain;
   decoder.feed_forward.bias = true;
-  decoder.output.bias = true;  // tied ones too
+  decoder.output.bias = true;  // also if tied
   return decoder;
 }
 

@@ -1,4 +1,4 @@
-// Idefics3 and SmolVLM: one network, of SigLIP's tower and Llama.
+// Idefics3 and SmolVLM: both use one network, SigLIP's tower and Llama.
 #include <fmt/format.h>
 
 #include "models/families/vision_family.h"
@@ -26,9 +26,9 @@ VisionLanguageConfig read(const ConfigReader& config) {
                     read_siglip_tower);
   tower.names.prefixes = kTowerPrefixes;
   tower.names.final_norm = "post_layernorm";
-  // A patch has the position that its place, as a fraction of the side, falls on (Dehghani et al.
-  // 2023, arXiv:2307.06304). Tiles are whole squares, so that this is its own; rounding in
-  // transformers may put some patches of a few sizes on a neighbour's (docs/guide/vision.md).
+  // A patch gets the position embedding at its fractional coordinates (Dehghani et al. 2023,
+  // arXiv:2307.06304). Tiles are full squares, so this is the patch's own position; rounding in
+  // transformers can select a neighbour's for some patches of a few sizes (docs/guide/vision.md).
   if (tower.height != tower.width_pixels)
     config.fail("vision_config", "has pictures that are no squares, which are not supported");
   PictureConnector& connector = model.connector;

@@ -6,13 +6,12 @@ namespace {
 DecoderConfig read(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
   read_one_rope(config, decoder);
-  // Mistral's first models slide in every layer; Llama's have no such key.
+  // Mistral's first models have a sliding window in every layer; Llama's lack the key.
   read_windows(config, decoder, [](uint32_t, const ConfigReader&) { return true; });
   return decoder;
 }
 
-// Those of Llama 3, and of the many models of this architecture that were trained on the layout of
-// ChatML.
+// End pieces of Llama 3, and of the many models of this architecture that were trained on ChatML.
 constexpr const char* kEndPieces[] = {"<|eot_id|>", "<|end_of_text|>", "<|im_end|>",
                                       "<|endoftext|>"};
 

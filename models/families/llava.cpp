@@ -6,7 +6,8 @@
 namespace mulciber {
 namespace {
 
-// Since transformers 4.52, and before; towers of transformers 5 have no model of their own.
+// Prefixes since transformers 4.52, and before. Towers of transformers 5 have no prefix of their
+// own model.
 constexpr const char* kTextPrefixes[] = {"model.language_model.", "language_model.model."};
 constexpr const char* kOutputPrefixes[] = {"", "language_model."};
 constexpr const char* kTowerPrefixes[] = {"model.vision_tower.vision_model.",
@@ -27,7 +28,7 @@ PictureTower read_llava_tower(const ConfigReader& config) {
   return tower;
 }
 
-/// How many layers the states went through that are read.
+/// Number of layers before the hidden states that the connector reads.
 uint32_t layers_read(const ConfigReader& config, uint32_t layers) {
   constexpr const char* kKey = "vision_feature_layer";
   if (const Json* given = config.find(kKey); given && !given->is_number_integer())

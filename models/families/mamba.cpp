@@ -45,7 +45,7 @@ constexpr DecoderNames gguf_names() {
 
 constexpr const char* kNormEpsilon = "mixer_rms_eps";
 
-/// Tokens of a sequence, which no part of the network bounds: as llama.cpp's converters write.
+/// Context in llama.cpp's converted files; the network itself has no limit.
 constexpr int64_t kAnyContext = 1 << 20;
 
 DecoderConfig read(const ConfigReader& config) {
@@ -88,7 +88,7 @@ DecoderConfig read_falcon(const ConfigReader& config) {
 }
 
 void complete(const GgufMetadata& metadata, Json& config) {
-  // Falcon Mamba's files have one epsilon, as llama.cpp computes.
+  // Falcon Mamba's files have one epsilon, which llama.cpp uses for all norms.
   const GgufValue* norms = metadata.find("ssm.dt_b_c_rms");
   if (norms && norms->type == GgufType::kBool && norms->boolean())
     config[kNormEpsilon] = metadata.number("attention.layer_norm_rms_epsilon", 1e-5);

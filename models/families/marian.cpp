@@ -10,7 +10,7 @@ EncoderDecoderConfig read_marian(const ConfigReader& config, const ConfigReader*
     result.embedding.positions = Seq2SeqPositions::kLearned;
   result.embedding.norm = config.boolean_or("normalize_embedding", false);
   const bool before = config.boolean_or("normalize_before", false);
-  // A pre-norm stack leaves its sum unnormalized, so it needs a closing norm unless the file says
+  // A pre-norm stack does not normalize its last sum, so a final norm follows unless the file says
   // otherwise.
   result.norms = {.place = before ? NormPlacement::kBefore : NormPlacement::kAfter,
                   .final_norm = config.boolean_or("add_final_layer_norm", before),

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kModernBertPrefixes[] = {"", "model."};
 
-/// Rotary embedding of one kind of layer, in whichever place the file has it.
+/// Reads the rotary embedding of one kind of layer, by new or old keys.
 RopeConfig modernbert_rope(const ConfigReader& config, const char* kind, const char* older_key,
                            const RopeDefaults& defaults) {
   if (config.has("rope_parameters")) return read_rope_of(config, kind, defaults);
@@ -15,7 +15,7 @@ RopeConfig modernbert_rope(const ConfigReader& config, const char* kind, const c
   return read_rope(ConfigReader(base, config.where(), config.remedy()), defaults);
 }
 
-/// Whether each layer sees a window: `layer_types`, or all but every n-th.
+/// Whether each layer has a window: `layer_types`, or all but every n-th layer.
 std::vector<bool> sliding_layers(const ConfigReader& config, size_t count) {
   std::vector<bool> slides(count);
   if (!config.has("layer_types")) {
@@ -63,7 +63,7 @@ EncoderConfig read_modernbert(const ConfigReader& config) {
                                    {head_size, 160000, encoder.context}),
                    modernbert_rope(config, "sliding_attention", "local_rope_theta",
                                    {head_size, 10000, encoder.context})};
-  // Half of it to each side, and the token itself.
+  // The window covers half of local_attention to each side, and the token itself.
   const auto window =
       static_cast<uint32_t>(config.integer_or("local_attention", 128, 2, kMostContext) / 2 + 1);
   const std::vector<bool> slides = sliding_layers(config, encoder.layers.size());
@@ -99,11 +99,11 @@ constexpr EncoderNames gguf_names() {
   return names;
 }
 
-/// Which layers see a window is a number, or a boolean for each layer.
+/// Completes keys. The pattern of windows is a number, or a boolean for each layer.
 void complete(const GgufMetadata& metadata, Json& config) {
   if (const GgufValue* act = metadata.find("hidden_activation"); act && act->is_text())
     config["hidden_activation"] = std::string(act->text());
-  // llama.cpp's rerankers of this architecture take the mean; other files do not say.
+  // llama.cpp's rerankers of this architecture use mean pooling; other files have no such key.
   constexpr double kRank = 4;
   if (metadata.number("pooling_type", 0) == kRank) config["classifier_pooling"] = "mean";
   config["classifier_bias"] = metadata.checkpoint().find("cls.bias") != nullptr;

@@ -23,7 +23,7 @@ EncoderConfig read_mpnet(const ConfigReader& config) {
                    .feed_forward_norm = "output.LayerNorm",
                    .pooler = "pooler.dense"};
   encoder.embedding.types = 0;
-  // Whatever pad_token_id says, positions begin behind 1.
+  // Positions begin after 1, whatever pad_token_id is.
   encoder.pad = 1;
   encoder.embedding.positions = EncoderPositions::kSkipPadding;
   if (encoder.context <= 2)

@@ -1,4 +1,4 @@
-// A model's files, opened once and handed down to whatever reads them.
+// A model's open files, which all readers share.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ namespace mulciber {
 using ReadArchitecture = std::unique_ptr<const Architecture> (*)(const Checkpoint& checkpoint,
                                                                  const ModelFamily& family);
 
-/// What is known of a model whose files are open (models/loading/open_files.h). Everything else
-/// than the checkpoint is read when it is first asked for, once.
+/// A model with open files (models/loading/open_files.h). Everything but the checkpoint is read at
+/// first use, once.
 class OpenModel {
  public:
-  /// Throws as Checkpoint.
+  /// Opens the files. Throws as Checkpoint.
   OpenModel(const std::filesystem::path& path, Checkpoint::Contents contents, ReadArchitecture read)
       : checkpoint_(path, contents), read_(read) {}
   OpenModel(std::vector<LentFile> files, const std::string& name, ReadArchitecture read)
@@ -30,26 +30,28 @@ class OpenModel {
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
-  /// nullptr when it is of none that this library can run.
+  /// The model's family; nullptr: the library does not support it.
   const ModelFamily* find_family() const { return mulciber::find_family(checkpoint_); }
-  /// Throws ModelError naming the families there are.
+  /// The model's family. Throws ModelError listing the supported families.
   const ModelFamily& family() const { return mulciber::family_of(checkpoint_); }
-  /// What this checkpoint of the family does: an encoder has the head that it was trained with.
-  /// Throws as architecture().
+  /// Capabilities of this checkpoint: an encoder has only those of its head. Throws as
+  /// architecture().
   CapabilitySet capabilities() const;
-  /// Throws ModelError when models of this family do not do that, saying what they do.
+  /// Throws ModelError, listing the family's capabilities, when it lacks this one.
   void require(Capability capability) const;
 
-  /// Throws ModelError about the configuration.
+  /// The configuration. Throws ModelError when it is invalid.
   const Architecture& architecture() const;
-  /// Of the source and the target, often the same. Throws ModelError where there is none.
+  /// Tokenizers of source and target, often one object. Throws ModelError when there is none.
   const TokenizerPair& tokenizers() const;
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizers().source; }
-  /// nullptr where the files bring none: a base model. Throws ModelError when it cannot be read.
+  /// The chat template; nullptr: the files have none (a base model). Throws ModelError when it
+  /// cannot be read.
   const std::shared_ptr<const ChatTemplate>& chat_template() const;
-  /// ChatTemplate::choose() for this model.
+  /// Calls ChatTemplate::choose() for this model.
   std::shared_ptr<const ChatTemplate> choose_template(const std::string& name_or_file) const;
-  /// nullptr of a model that sees no pictures. Throws ModelError where its files disagree.
+  /// Prompts with images; nullptr: the model takes no images. Throws ModelError when its files
+  /// disagree.
   const std::shared_ptr<const PicturePrompts>& picture_prompts() const;
 
  private:
@@ -61,7 +63,7 @@ class OpenModel {
   Lazy<std::shared_ptr<const PicturePrompts>> picture_prompts_;
 };
 
-/// On a device. Throws as Architecture::load().
+/// Loads a model to a device. Throws as Architecture::load().
 std::unique_ptr<Model> load_model(Device& device, const OpenModel& model,
                                   const ModelOptions& options = {});
 

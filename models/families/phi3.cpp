@@ -27,9 +27,9 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-/// The factors of LongRoPE are tensors there.
+/// GGUF files store LongRoPE's factors as tensors.
 void complete(const GgufMetadata& metadata, Json& config) {
-  // A window of 0 tokens is none.
+  // 0 means no window.
   if (metadata.number("attention.sliding_window", 0) == 0) config.erase("sliding_window");
   const auto pairs =
       static_cast<uint64_t>(metadata.number("rope.dimension_count", metadata.head_size()) / 2);

@@ -11,7 +11,7 @@
 namespace mulciber {
 namespace {
 
-// What Idefics3's processor writes around the tokens of a tile.
+// Tokens of Idefics3's processor around a tile's tokens.
 constexpr const char *kAround = "<fake_token_around_image>", *kWhole = "<global-img>";
 
 size_t count_of(const std::string& text, const std::string& part) {
@@ -65,7 +65,7 @@ std::shared_ptr<const PreparedPicture> PicturePrompts::prepare(const Picture& pi
   prepared->columns = tiles.columns;
   prepared->tile_tokens = tile_tokens_;
   for (Picture& tile : tiles.pictures) {
-    // What is left beside whole patches is not read.
+    // Pixels beside whole patches are not read.
     if (tile.width < side_width_ || tile.height < side_height_)
       throw ModelError("picture",
                        fmt::format("becomes one of {} by {} pixels, the model takes {} by {}",

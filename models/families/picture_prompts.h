@@ -1,5 +1,5 @@
-// What becomes of pictures in the prompts of a language model: tiles of pixels, and tokens that
-// have their embeddings.
+// Images in prompts of a vision-language model: tiles of pixels, and the tokens that their
+// embeddings replace.
 #pragma once
 
 #include <memory>
@@ -15,45 +15,44 @@
 
 namespace mulciber {
 
-/// What a model embeds at once: a picture, or a part of one.
+/// Pixels that a model embeds at once: an image, or a tile of it.
 struct PictureTile {
   std::vector<uint8_t> rgb;
-  uint64_t hash = 0;  // of these bytes
+  uint64_t hash = 0;  // hash of rgb
 };
 
 class PreparedPicture {
  public:
-  uint32_t rows = 0, columns = 0;  // of tiles, behind which the whole stands; 0: it stands alone
+  uint32_t rows = 0, columns = 0;  // the tiles, which precede the whole image; 0: none
   std::vector<std::shared_ptr<const PictureTile>> tiles;
   uint32_t tile_tokens = 0;
 };
 using PreparedPictures = std::vector<std::shared_ptr<const PreparedPicture>>;
 
-/// Tokens of a prompt that have a tile's embeddings.
+/// Tokens of a prompt that a tile's embeddings replace.
 struct PlacedTile {
   uint32_t first = 0, count = 0;
   std::shared_ptr<const PictureTile> tile;
 };
 
-/// Thread-safe: it never changes.
+/// Prepares images and prompts of one model. Thread-safe, because it is immutable.
 class PicturePrompts {
  public:
-  /// Throws ModelError where the files of the model disagree about pictures.
+  /// Throws ModelError when the model's files disagree about images.
   PicturePrompts(const Checkpoint& checkpoint, const VisionLanguageConfig& config,
                  std::shared_ptr<const Tokenizer> tokenizer);
 
-  /// The text that stands for a picture.
+  /// The placeholder of an image in a prompt.
   const std::string& placeholder() const { return placeholder_; }
   const PictureNormalization& normalization() const { return normalization_; }
 
-  /// Throws ModelError.
+  /// Resizes and tiles an image. Throws ModelError when the model cannot take it.
   std::shared_ptr<const PreparedPicture> prepare(const Picture& picture) const;
-  /// A prompt with each placeholder written as its picture's tokens are. Pictures of a prompt that
-  /// has no placeholder stand before it, a line each. Throws ModelError where there are other
-  /// numbers of both.
+  /// Replaces each placeholder with the tokens of its image. Without placeholders the images come
+  /// first, one a line. Throws ModelError when the numbers of placeholders and images differ.
   std::string expand(const std::string& prompt, const PreparedPictures& pictures) const;
-  /// Which of a prompt's ids have whose embeddings. Throws ModelError where there are more or fewer
-  /// than the pictures have.
+  /// Finds the tokens of each tile in a prompt. Throws ModelError when their number differs from
+  /// that of the images, or the tokens of a tile are not contiguous.
   std::vector<PlacedTile> place(std::span<const int32_t> ids,
                                 const PreparedPictures& pictures) const;
 

@@ -46,7 +46,7 @@ void read_text_decoder(const ConfigReader& config, PictureReaderConfig& result) 
   if (!config.boolean_or("use_learned_position_embeddings", true))
     config.fail("use_learned_position_embeddings",
                 "is false; decoders with learned positions are known");
-  // What the picture's states are projected from; transformers projects them first where it differs
+  // Width of the encoder's hidden states. transformers adds a projection where the widths differ
   // and this key is absent.
   const uint32_t width = result.vision.pictures.width;
   const auto crossed = static_cast<uint32_t>(
@@ -66,7 +66,7 @@ PictureReaderConfig read_picture_reader_config(const ConfigReader& config,
   read_text_decoder(decoder, result);
   result.generation = read_generation_config(config, generation, result.vocabulary);
   GenerationConfig& ids = result.generation;
-  // Older files say them in the decoder's part alone.
+  // Older files have these ids only in the decoder's part.
   if (ids.eos.empty()) ids.eos = decoder.ids("eos_token_id", result.vocabulary);
   if (ids.eos.empty()) config.fail("eos_token_id", "is missing");
   if (!ids.decoder_start) {

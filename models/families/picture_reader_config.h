@@ -1,5 +1,5 @@
-// A vision transformer whose states a decoder of texts attends to, as transformers'
-// VisionEncoderDecoderModel puts them together. Source: TrOCR, Li et al. 2021, arXiv:2109.10282.
+// transformers' VisionEncoderDecoderModel: a text decoder attends to the hidden states of a vision
+// transformer. Source: TrOCR, Li et al. 2021, arXiv:2109.10282.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace mulciber {
 
 struct PictureReaderConfig {
   VisionConfig vision;
-  // The decoder, of norms after its sublayers.
+  // The decoder, a post-norm Transformer.
   uint32_t width = 0, heads = 0, hidden = 0, layers = 0;
   uint32_t vocabulary = 0;
-  uint32_t context = 0;  // tokens it can be fed
+  uint32_t context = 0;  // most tokens of the decoder
   Activation activation = Activation::kGelu;
   bool scale_embedding = false, embedding_norm = true;
-  uint32_t start = 0;  // the id that texts begin with
+  uint32_t start = 0;  // the id of the start token
   GenerationConfig generation;
 };
 
-/// Throws ModelError naming file and key.
+/// Reads the configuration. Throws ModelError naming file and key.
 PictureReaderConfig read_picture_reader_config(const ConfigReader& config,
                                                const ConfigReader* generation);
 

@@ -1,4 +1,4 @@
-// What Qwen 2 hands down to the families after it.
+// Shared parts of Qwen 2 and later families.
 #pragma once
 
 #include "models/families/families.h"

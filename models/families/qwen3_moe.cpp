@@ -8,7 +8,7 @@ namespace {
 
 constexpr GgufKey kOfExperts[] = {{"expert_feed_forward_length", "moe_intermediate_size"}};
 
-/// llama.cpp normalizes the gates of the chosen whatever the model was.
+/// llama.cpp always normalizes the gates of the chosen experts.
 void complete(const GgufMetadata&, Json& config) { config["norm_topk_prob"] = true; }
 
 DecoderConfig read(const ConfigReader& config) {

@@ -49,7 +49,7 @@ std::vector<ModelFamily> all_families() {
   return families;
 }
 
-/// nullptr: no such files are known of the family.
+/// The family's GGUF description; nullptr: no GGUF files of it are known.
 const GgufFamily* gguf_of(const ModelFamily& family) {
   if (family.encoder) return family.encoder->gguf ? &family.encoder->gguf->files : nullptr;
   return family.decoder && family.decoder->gguf ? &*family.decoder->gguf : nullptr;

@@ -1,4 +1,4 @@
-// The model families there are, and what each can do.
+// The supported model families and their capabilities.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace mulciber {
 
-/// What reads a family's configuration (models/loading/read_architecture.h).
+/// Which function reads a family's configuration (models/loading/read_architecture.h).
 enum class ModelKind {
   kDecoder,
   kTextEncoder,
@@ -26,21 +26,21 @@ enum class ModelKind {
 };
 
 struct ModelFamily {
-  const char* model_type;  // of config.json
+  const char* model_type;  // `model_type` of config.json
   ModelKind kind;
   CapabilitySet capabilities;
-  const DecoderFamily* decoder = nullptr;                 // of kDecoder
-  const EncoderFamily* encoder = nullptr;                 // of kTextEncoder
-  const EncoderDecoderFamily* encoder_decoder = nullptr;  // of kEncoderDecoder
-  const VisionFamily* vision = nullptr;                   // of kVision
-  const VisionLanguageFamily* vision_language = nullptr;  // of kVisionLanguage
+  const DecoderFamily* decoder = nullptr;                 // for kDecoder
+  const EncoderFamily* encoder = nullptr;                 // for kTextEncoder
+  const EncoderDecoderFamily* encoder_decoder = nullptr;  // for kEncoderDecoder
+  const VisionFamily* vision = nullptr;                   // for kVision
+  const VisionLanguageFamily* vision_language = nullptr;  // for kVisionLanguage
 };
-/// Every family this library can run.
+/// Every supported family.
 std::span<const ModelFamily> model_families();
 
-/// nullptr when the checkpoint is of none of them.
+/// The family of a checkpoint; nullptr: it is not supported.
 const ModelFamily* find_family(const Checkpoint& checkpoint);
-/// Throws ModelError naming the families there are when it is of none of them.
+/// The family of a checkpoint. Throws ModelError listing the supported families.
 const ModelFamily& family_of(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -7,7 +7,8 @@
 namespace mulciber {
 namespace {
 
-/// `no_rope_layers` says 1 of layers that rotate; without it every so many layers one does not.
+/// Whether a layer has a rotary embedding: 1 in `no_rope_layers`; without that list, all but every
+/// `no_rope_layer_interval`-th layer.
 bool rotates(const ConfigReader& config, uint32_t layer, size_t layers) {
   if (!config.has("no_rope_layers"))
     return (layer + 1) % config.integer_or("no_rope_layer_interval", 4, 1, kMostLayers) != 0;

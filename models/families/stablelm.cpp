@@ -12,7 +12,7 @@ DecoderConfig read(const ConfigReader& config) {
     decoder.residual = Residual::kParallelSharedNorm;
   decoder.attention.qkv_bias = config.boolean_or("use_qkv_bias", false);
   decoder.attention.out_bias = false;
-  // Stable LM 2 12B: a norm of its own, with a name, for each head.
+  // Stable LM 2 12B has a separate norm tensor for each head, which is not supported.
   require_absent(config, "qk_layernorm");
   read_one_rope(config, decoder, 0.25);
   return decoder;

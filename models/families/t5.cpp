@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kT5Prefixes[] = {""};
 
-// Positions are relative, so that nothing in the files bounds a text. This does, and T5 was
-// pretrained on 512 tokens, which is what it generates at most where the files name no length.
+// Positions are relative, so files give no limit of a text's length; kT5Context is the limit here.
+// T5 was pretrained on 512 tokens, the longest output unless the files set a length.
 constexpr uint32_t kT5Context = 1 << 15;
 constexpr std::int32_t kT5Length = 512;
 
@@ -47,14 +47,14 @@ constexpr Seq2SeqStackNames t5_decoder() {
   return names;
 }
 
-/// `feed_forward_proj`: an activation, "gated-" before it where the network is gated.
+/// Reads `feed_forward_proj`: an activation, with the prefix "gated-" for gated networks.
 void read_feed_forward(const ConfigReader& config, EncoderDecoderConfig& result) {
   std::string name = config.text_or("feed_forward_proj", "relu");
   result.feed_forward.bias = false;
   result.feed_forward.gated = name.starts_with("gated-");
   if (result.feed_forward.gated) {
     name = name.substr(6);
-    if (name == "gelu") name = "gelu_new";  // as transformers reads "gated-gelu"
+    if (name == "gelu") name = "gelu_new";  // transformers reads "gated-gelu" so
     result.names.encoder.gate = "layer.1.DenseReluDense.wi_0";
     result.names.encoder.up = "layer.1.DenseReluDense.wi_1";
     result.names.decoder.gate = "layer.2.DenseReluDense.wi_0";
@@ -72,7 +72,7 @@ T5Buckets read_buckets(const ConfigReader& config) {
                            config.integer_or("relative_attention_max_distance", 128, 1, 1 << 16))};
   if (buckets.buckets % 4 != 0)
     config.fail("relative_attention_num_buckets", "is no multiple of 4");
-  // Half of the decoder's buckets are for single distances, the others for longer ones.
+  // Half of the decoder's buckets hold a single distance each, the others ranges of longer ones.
   if (buckets.max_distance <= buckets.buckets / 2)
     config.fail("relative_attention_max_distance",
                 fmt::format("is {}, which {} buckets pass", buckets.max_distance, buckets.buckets));

@@ -10,11 +10,10 @@
 namespace mulciber {
 namespace {
 
-// A picture of so many pixels a side, and a stack over so many tokens, is no model that anybody
-// made; the product stays within 32 bits.
+// No known model exceeds these limits; products of them fit in 32 bits.
 constexpr std::int64_t kMostPictureSide = 16384, kMostPictureTokens = 1 << 16;
 
-/// `image_size`: a number, or height and width.
+/// Reads `image_size`: a number, or height and width.
 std::pair<uint32_t, uint32_t> read_picture_size(const ConfigReader& config) {
   if (const Json* size = config.find("image_size"); size && size->is_array()) {
     const bool whole =
@@ -54,7 +53,7 @@ void read_picture_tower(const ConfigReader& config, PictureTower& tower) {
   if (tower.height < tower.patch || tower.width_pixels < tower.patch)
     config.fail("patch_size", fmt::format("is {}, and the picture has {} by {} pixels", tower.patch,
                                           tower.width_pixels, tower.height));
-  // As a convolution does: what is left of a picture beside its whole patches is not read.
+  // Pixels beside whole patches are not read, as in a strided convolution.
   tower.height -= tower.height % tower.patch;
   tower.width_pixels -= tower.width_pixels % tower.patch;
   if (tower.tokens() > kMostPictureTokens)

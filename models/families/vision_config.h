@@ -1,6 +1,6 @@
-// Vision Transformers, and those that were trained beside a text encoder, in the words of the
-// papers that describe the parts. A family's configuration is read into this description
-// (models/families/vision_family.h), and models/networks/vision_network.h builds the network.
+// Description of vision transformers, and of text encoders trained with them, in the terms of the
+// papers. A family's configuration is read into it (models/families/vision_family.h), and
+// models/networks/vision_network.h builds the network.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace mulciber {
 
-/// Names of a tower's tensors, without ".weight" and ".bias"; those of a layer stand behind
-/// `layer`, its number and a dot. nullptr: the family has none.
+/// Names of a tower's tensors, without ".weight" and ".bias". A layer's tensors have the prefix
+/// `layer`, its index and a dot. nullptr: the family has no such tensor.
 struct TowerNames {
-  std::span<const char* const> prefixes;  // any of these may stand before every name
+  std::span<const char* const> prefixes;  // each file has one of these prefixes
   const char* layer = nullptr;
   const char *attention_norm = nullptr, *q = nullptr, *k = nullptr, *v = nullptr;
   const char *attention_out = nullptr, *feed_forward_norm = nullptr;
-  const char *up = nullptr, *down = nullptr;  // gated: gate and up in one matrix
-  /// Factors of a sublayer's result, which the layers before them take in at load.
+  const char *up = nullptr, *down = nullptr;  // if gated: gate and up in one matrix
+  /// LayerScale factors of a sublayer's result, folded into its output projection at load.
   const char *attention_scale = nullptr, *feed_forward_scale = nullptr;
   const char* final_norm = nullptr;
 };
@@ -38,34 +38,35 @@ struct TowerConfig {
   uint32_t head_size() const { return width / heads; }
 };
 
-/// What of a picture's states stands for the whole of it.
+/// Pooling: how hidden states become one vector for the image.
 enum class PicturePooling {
-  kClass,      // the state of the class token
-  kAttention,  // what a learned query attends to, and a feed-forward network: Zhai et al. 2022,
+  kClass,      // the hidden state of the class token
+  kAttention,  // attention of a learned query, then a feed-forward network: Zhai et al. 2022,
                // arXiv:2106.04560
 };
 
-/// What a classifier of pictures reads.
+/// Input of the classification head.
 enum class PictureHead {
   kNone,
-  kClass,           // the state of the class token
-  kClassAndMean,    // and beside it the mean of the patches: Oquab et al. 2023, arXiv:2304.07193
-  kClassAndTeacher  // half of it, and half of a head of its own that the distillation token has:
-                    // Touvron et al. 2021, arXiv:2012.12877
+  kClass,           // the hidden state of the class token
+  kClassAndMean,    // and the mean of the patches, concatenated: Oquab et al. 2023,
+                    // arXiv:2304.07193
+  kClassAndTeacher  // mean of the logits of two heads, which read the class and the distillation
+                    // token: Touvron et al. 2021, arXiv:2012.12877
 };
 
-/// Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
+/// A vision transformer. Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
 struct PictureTower : TowerConfig {
   uint32_t channels = 3, height = 0, width_pixels = 0, patch = 0;
-  /// Pictures of other sizes: the positions are resized, bicubically.
+  /// Images of other sizes are allowed: the position table is resized bicubically.
   bool any_size = false;
-  /// Learned tokens before the patches, one tensor for each, which have positions too.
+  /// Learned tokens before the patches, one tensor for each. They have position embeddings too.
   std::vector<const char*> first_tokens;
   const char *patches = nullptr, *positions = nullptr;
   bool patch_bias = true, positions_in_batch = true;  // (1, tokens, D) in the file, or (tokens, D)
   const char* embedding_norm = nullptr;
   PicturePooling pooling = PicturePooling::kClass;
-  const char* pooled_norm = nullptr;  // of what was pooled, where the states have none
+  const char* pooled_norm = nullptr;  // norm after pooling, if the hidden states have none
   const char* pooler = nullptr;       // a dense layer with tanh; checkpoints may lack it
   const char* attention_head = nullptr;
 
@@ -76,36 +77,37 @@ struct PictureTower : TowerConfig {
   }
 };
 
-/// The tower of texts beside it: Radford et al. 2021, arXiv:2103.00020; Zhai et al. 2023,
+/// The text encoder beside it: Radford et al. 2021, arXiv:2103.00020; Zhai et al. 2023,
 /// arXiv:2303.15343.
 struct TextTower : TowerConfig {
   const char *words = nullptr, *positions = nullptr, *head = nullptr;
   uint32_t vocabulary = 0, context = 0, pad = 0;
   bool causal = false;
-  bool padded = false;  // texts are padded to the full context, and the padding is attended to
-  /// The text's state is that of the first of these ids; none: of its last token.
+  bool padded = false;  // texts are padded to the full context, and padding is not masked
+  /// Pooling takes the hidden state of the first token with this id; none: of the last token.
   std::optional<uint32_t> end;
-  bool largest_id_ends = false;  // of the largest id instead
+  bool largest_id_ends = false;  // pooling takes the token with the largest id instead
 };
 
 struct VisionConfig {
   PictureTower pictures;
   std::optional<TextTower> texts;
-  /// Columns of the space that pictures and texts share; 0: there is no projection to it.
+  /// Size of the embedding space that images and texts share; 0: there is no projection to it.
   uint32_t projection = 0;
-  bool logit_bias = false;  // logits are scaled cosines, or these plus a number, each of its own
+  bool logit_bias = false;  // logits are scaled cosines plus a bias, with independent probabilities
   PictureHead head = PictureHead::kNone;
   const char *classifier = "classifier", *teacher = nullptr;
   std::vector<std::string> labels;
   bool several_labels = false;
-  GenerationConfig generation;  // none of it is used
+  GenerationConfig generation;  // unused
 };
 
-/// Sizes, activation and epsilon by the keys of Hugging Face's ViTConfig, and picture and patch.
-/// Throws ModelError naming file and key.
+/// Read keys of Hugging Face's ViTConfig: sizes, activation and epsilon, and for read_picture_tower
+/// also image and patch size. Throw ModelError naming file and key.
 void read_tower(const ConfigReader& config, TowerConfig& tower);
 void read_picture_tower(const ConfigReader& config, PictureTower& tower);
-/// `architectures` and the labels that go with them. ending: of the classes that classify.
+/// is_of_class: whether a name in `architectures` has this ending. read_picture_labels: reads the
+/// labels of a classifier.
 bool is_of_class(const ConfigReader& config, const char* ending);
 void read_picture_labels(const ConfigReader& config, VisionConfig& vision);
 

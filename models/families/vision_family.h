@@ -1,4 +1,5 @@
-// The families that read pictures: one record each, which says all that this library knows of them.
+// The families of vision transformers: one record each, with everything that is specific to the
+// family.
 #pragma once
 
 #include "checkpoints/checkpoint.h"
@@ -8,15 +9,15 @@
 namespace mulciber {
 
 struct VisionFamily {
-  const char* model_type;  // of config.json
+  const char* model_type;  // `model_type` of config.json
   CapabilitySet capabilities;
-  /// Throws ModelError naming file and key.
+  /// Reads config.json. Throws ModelError naming file and key.
   VisionConfig (*read)(const ConfigReader& config);
 };
 
 /// Dosovitskiy et al. 2021, arXiv:2010.11929.
 extern const VisionFamily kVit;
-/// Touvron et al. 2021, arXiv:2012.12877: a second token learns from a teacher.
+/// Touvron et al. 2021, arXiv:2012.12877: a distillation token learns from a teacher.
 extern const VisionFamily kDeit;
 /// Oquab et al. 2023, arXiv:2304.07193.
 extern const VisionFamily kDinov2;
@@ -25,8 +26,8 @@ extern const VisionFamily kClip;
 /// Zhai et al. 2023, arXiv:2303.15343.
 extern const VisionFamily kSiglip;
 
-/// The tower of CLIP, or of SigLIP, up to the states of its last layer: what other models have of
-/// them. Every size is in the configuration. Throws ModelError naming file and key.
+/// Read the tower of CLIP or SigLIP, up to the hidden states of its last layer, for models that
+/// contain it. The configuration must have every size. Throw ModelError naming file and key.
 PictureTower read_clip_tower(const ConfigReader& config);
 PictureTower read_siglip_tower(const ConfigReader& config);
 

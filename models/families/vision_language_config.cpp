@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kWholeModel = "model.", kLayers = "layers.";
 
-/// What a file that is made from a model's defaults leaves out of its `text_config`.
+/// Defaults that files omit from `text_config`.
 Json text_defaults(const std::string& type) {
   if (type == "llama")
     return {{"vocab_size", 32000},        {"hidden_size", 4096},
@@ -27,7 +27,7 @@ Json text_defaults(const std::string& type) {
   return Json::object();
 }
 
-/// A name as it stands behind a prefix that ends with the model's own.
+/// A name without the prefix "model.".
 const char* within_model(const char* name) {
   return name && std::string_view(name).starts_with(kWholeModel) ? name + kWholeModel.size() : name;
 }
@@ -71,7 +71,7 @@ VisionLanguageConfig read_vision_language_config(const Checkpoint& checkpoint,
                                                  const VisionLanguageFamily& family) {
   const ConfigReader config(checkpoint.config(), (checkpoint.folder() / "config.json").string());
   VisionLanguageConfig model = family.read(config);
-  // Ids stand in the whole model's configuration, or in that of its text.
+  // The ids are in the whole configuration or in text_config.
   Json with_ids = config.json();
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
     if (!config.has(key) && config.json()["text_config"].contains(key))

@@ -1,6 +1,6 @@
-// Language models that see pictures: a vision transformer, a connector that makes embeddings of its
-// states, and a decoder-only network that reads these in place of a token's. A record for each
-// family.
+// Vision-language models: a vision transformer, a connector that projects its hidden states to
+// embeddings, and a decoder-only network that reads them in place of token embeddings. Each family
+// has one record.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,35 @@
 
 namespace mulciber {
 
-/// From the states of a picture to rows of embeddings.
+/// The projection of an image's hidden states to rows of embeddings.
 struct PictureConnector {
-  /// The first state stands for the whole picture, and is left out.
+  /// The first state, the class token's, is left out.
   bool skips_first = false;
-  /// A square of states, so many a side, becomes one row, line by line: what transformers calls
-  /// pixel shuffle, Shi et al. 2016, arXiv:1609.05158, in the other direction.
+  /// Each square of merged * merged states is concatenated, row by row, to one wider row: the
+  /// inverse of pixel shuffle, Shi et al. 2016, arXiv:1609.05158, and called so in transformers.
   uint32_t merged = 1;
-  /// Names of the products without ".weight" and ".bias"; the second may be nullptr.
+  /// Names of the projections without ".weight" and ".bias"; the second may be nullptr.
   std::span<const char* const> prefixes;
   const char *first = nullptr, *second = nullptr;
-  Activation activation = Activation::kNone;  // between them
+  Activation activation = Activation::kNone;  // between the two projections
   bool bias = false;
 };
 
-/// How a picture is written into a prompt.
+/// How an image appears in a prompt.
 enum class PicturePrompt {
-  kTokens,  // a token for each row
-  /// Tiles by rows and columns, then the whole: each behind a token of its own, and line feeds.
+  kTokens,  // one token for each row of embeddings
+  /// The tiles row by row, then the whole image; tokens before each, and line feeds between rows.
   kTiles,
 };
 
 struct VisionLanguageConfig {
   DecoderConfig text;
-  VisionConfig vision;  // up to the layer whose states are read
+  VisionConfig vision;  // up to the layer whose states the connector reads
   PictureConnector connector;
-  uint32_t picture_token = 0;  // stands for a row
+  uint32_t picture_token = 0;  // placeholder of one row of embeddings
   PicturePrompt prompt = PicturePrompt::kTokens;
 
-  /// Rows of a picture, or of a tile.
+  /// Rows of embeddings of an image, or of a tile.
   uint32_t rows() const {
     const PictureTower& tower = vision.pictures;
     if (connector.merged == 1) return tower.tokens() - (connector.skips_first ? 1 : 0);
@@ -50,18 +50,18 @@ struct VisionLanguageConfig {
 };
 
 struct VisionLanguageFamily {
-  const char* model_type;  // of config.json
-  /// Without what generation_config.json says. Throws ModelError naming file and key.
+  const char* model_type;  // `model_type` of config.json
+  /// Reads config.json, but not generation_config.json. Throws ModelError naming file and key.
   VisionLanguageConfig (*read)(const ConfigReader& config);
 };
 
-/// The part that is a decoder-only network, by `text_config` of a configuration, as the family of
-/// that name reads it. prefixes: of its tensors, whose names begin with "layers." and the like;
-/// output_prefixes: of the output's. Throws ModelError.
+/// Reads the decoder-only part, `text_config`, by the family that it names. prefixes: prefixes of
+/// its tensors, before "layers." and similar names; output_prefixes: prefixes of the output's.
+/// Throws ModelError.
 DecoderConfig read_text_part(const ConfigReader& config, std::span<const char* const> prefixes,
                              std::span<const char* const> output_prefixes);
-/// An object of the configuration as `read` reads it, with what is left out of it filled in.
-/// Throws ModelError, also where it is none.
+/// Reads an object of the configuration with `read`, after adding defaults. Throws ModelError, also
+/// when the key is not an object.
 template <typename Read>
 auto read_part(const ConfigReader& config, const char* key, Json defaults, const Read& read) {
   config.object(key);
@@ -79,8 +79,7 @@ extern const VisionLanguageFamily kSmolVlm;
 inline constexpr const VisionLanguageFamily* kVisionLanguageFamilies[] = {&kLlava, &kIdefics3,
                                                                           &kSmolVlm};
 
-/// A checkpoint's configuration as its family reads it, with what generation_config.json says.
-/// Throws ModelError.
+/// Reads a checkpoint's configuration and generation_config.json. Throws ModelError.
 VisionLanguageConfig read_vision_language_config(const Checkpoint& checkpoint,
                                                  const VisionLanguageFamily& family);
 

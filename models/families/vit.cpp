@@ -1,4 +1,4 @@
-// ViT, and DeiT, which has a second token before the patches.
+// ViT, and DeiT, which adds a distillation token before the patches.
 #include "models/families/vision_family.h"
 
 namespace mulciber {

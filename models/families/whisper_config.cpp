@@ -11,7 +11,7 @@ constexpr uint32_t kEnglishVocabulary = 51864;
 
 std::vector<uint32_t> suppressed_ids(const ConfigReader& config, const ConfigReader* generation,
                                      const char* key, uint32_t vocabulary) {
-  // -1 stands for a list of the reference implementation's own, which files no longer leave to it.
+  // -1 means the reference implementation's own list, which current files spell out.
   const ConfigReader& reader = generation && generation->has(key) ? *generation : config;
   const Json* list = reader.find(key);
   if (list && list->is_array() && list->size() == 1 && list->front() == -1) return {};
@@ -69,7 +69,7 @@ WhisperConfig read_whisper_config(const ConfigReader& config, const ConfigReader
   result.suppressed = suppressed_ids(config, generation, "suppress_tokens", result.vocabulary);
   result.suppressed_first =
       suppressed_ids(config, generation, "begin_suppress_tokens", result.vocabulary);
-  // The English models have one id less than the first of the others.
+  // English models have one id less than the first multilingual ones.
   const bool by_vocabulary = result.vocabulary != kEnglishVocabulary;
   result.multilingual =
       generation ? generation->boolean_or("is_multilingual", by_vocabulary) : by_vocabulary;
