@@ -11,14 +11,15 @@
 namespace mulciber {
 namespace {
 
-/// Whether sequences of a network for so many positions may need LongRoPE's long factors.
+/// Whether a context of this many positions needs LongRoPE's long factors.
 bool passes_original_context(const RopeConfig& rope, uint32_t positions) {
   return rope.long_scaling && positions > rope.scaling.original_max_position_embeddings;
 }
 
-/// Each workgroup of a product that begins with a norm reads the row and its gains again: for large
-/// weights in blocks, of which it takes a few bytes, that costs more than a dispatch. On an H200
-/// 16,384 x 2,048 of q4_K takes 34 us with the norm and 26 without, 28,672 x 4,096 119 and 59.
+/// Limit of elements up to which a quantized product has its norm folded in. Each workgroup of such
+/// a product reads the row and the gains again, which costs more than a dispatch of the norm when
+/// the quantized weight is large. On an H200 a q4_K product of 16,384 x 2,048 takes 34 us with the
+/// norm and 26 without, one of 28,672 x 4,096 119 and 59.
 constexpr uint64_t kMostFoldedElements = uint64_t{1} << 25;
 
 bool folding_pays(const Linear& product) {
@@ -27,18 +28,19 @@ bool folding_pays(const Linear& product) {
   return !is_block_type(product.weight.type) || elements < kMostFoldedElements;
 }
 
-/// Has norms write blocks where a product of integers is all that takes their result, and with
-/// `folded` products do the norm before them.
+/// Makes norms write q8_1 blocks where only an integer product reads their result, and if `folded`
+/// moves norms into the products after them.
 void join_norms(CausalDecoder& decoder, bool folded) {
   const auto join = [&](Norm& norm, const Linear& next) {
-    // Adapters read what the norm gives as well, as numbers.
+    // Adapters also read the norm's result, and need it as floats.
     norm.for_integers = next.integers && !next.low_rank;
     norm.folds = folded && !next.integers && !next.bias && !next.low_rank && !next.column_order &&
                  next.weight.shape.columns() % 8 == 0 && folding_pays(next);
   };
   Norm* before = decoder.first_norm ? &*decoder.first_norm : nullptr;
   for (CausalLayer& layer : decoder.layers) {
-    // Side by side, one norm serves two products, or the stream changes before the second reads it.
+    // With parallel sublayers one norm feeds two products, or the stream changes before the second
+    // reads it.
     const bool sequential = layer.after_attention.has_value();
     if (before && sequential && !layer.attention.latent) join(*before, layer.attention.qkv);
     const auto* feed_forward = std::get_if<FeedForward>(&layer.feed_forward);
@@ -77,7 +79,7 @@ std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config
       add(fmt::format("rope.{}.long", i), rope, *rope.long_scaling);
   }
   if (config.feed_forward.experts) {
-    // Words, which travel as the floats of the same bits.
+    // Computed weights are floats, so the words are stored as floats of equal bits.
     const std::vector<uint32_t> words = MixtureOfExperts::rules_words();
     weights.push_back({"experts.rules", {words.size()}, [words] {
                          std::vector<float> bits(words.size());
@@ -115,8 +117,8 @@ DecoderNetwork build_decoder_network(
     result.low_rank = low_rank_of(name + ".weight");
     return result;
   };
-  // The stream is kept divided by what is put onto each sublayer's result: that need not be scaled
-  // then, and norms do not feel it but for their epsilon.
+  // The stored residual stream is divided by residual_multiplier, so sublayers' results need no
+  // factor. Norms are invariant to that, except for their epsilon.
   const float stream_scale = config.residual_multiplier;
   const auto norm = [&](const std::string& name, NormKind kind) {
     return Norm{weight(name), config.norms.epsilon / (stream_scale * stream_scale), kind};
@@ -126,7 +128,7 @@ DecoderNetwork build_decoder_network(
                            : config.norms.place == NormPlace::kAfter ? NormKind::kRmsAfter
                                                                      : NormKind::kRmsBoth;
   const DecoderAttention& described = config.attention;
-  // What rotates of a latent key, and the rest, begin with a block each.
+  // The rotated part of a latent key and the rest each begin a block.
   const uint32_t block = block_elements(types.cache);
   const std::vector<uint32_t> in_blocks =
       described.latent ? std::vector<uint32_t>{described.latent->rotated, described.latent->rank}
@@ -143,8 +145,8 @@ DecoderNetwork build_decoder_network(
       return all.reshaped({1, all.shape.elements()});
     };
     const uint32_t rest = described.head_size - latent.rotated;
-    // Of the matrix of keys and values a head's rows from `first` on; or a matrix of their own,
-    // with that many rows of a head, beside which adapters of the other stand as well.
+    // A head's rows, from `first` on, of the joint matrix of keys and values; or of a separate
+    // matrix, with `rows` rows for each head, to which adapters of the joint matrix apply too.
     const auto matrices = [&](uint32_t first, bool transposed, const char* own, uint32_t rows) {
       const std::string both = name + "key_value_up.weight";
       const uint32_t step = rest + latent.value_size;
@@ -189,7 +191,8 @@ DecoderNetwork build_decoder_network(
         .qkv = described.latent ? Linear{} : linear(name + "qkv", described.qkv_bias),
         .out = linear(name + "out", described.out_bias)};
     if (described.latent) {
-      // Heads share one key, whose columns are its value: no row appends such.
+      // Heads share one key, whose columns are also the value: no attention kernel appends such
+      // keys.
       attention.appends = false;
       attention.latent = latent_of(name, *described.latent);
       attention.kv_heads = 1;
@@ -291,7 +294,7 @@ DecoderNetwork build_decoder_network(
   network.vocabulary = config.vocabulary;
   network.context = positions;
   network.sees = config.sees;
-  // Their values are read when the weights are there.
+  // Their values are read after the weights are loaded.
   if (described.sinks) network.sinks.resize(config.layers.size() * described.heads);
   CausalDecoder& decoder = network.decoder;
   network.stream_scale = stream_scale;
@@ -339,7 +342,7 @@ DecoderNetwork planned_decoder_network(
     uint32_t positions, const NetworkTypes& types) {
   std::map<std::string, std::vector<Tensor>> tensors;
   const auto plan = [&](const std::string& name, const Shape& shape, DataType type) {
-    // Segments lie in one buffer (WeightSink::begin).
+    // The segments of a weight share a buffer (WeightSink::begin).
     std::vector<Tensor>& segments = tensors[name];
     Tensor tensor{.shape = shape, .type = type};
     if (!segments.empty()) {

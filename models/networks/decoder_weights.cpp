@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-/// What a description may ask for and the layers here do not do yet.
+/// Throws ModelError for features of a configuration that the layers do not support.
 void require_supported(const DecoderConfig& config) {
   const auto refuse = [](bool asked, const char* what) {
     if (asked)
@@ -56,7 +56,7 @@ void require_supported(const DecoderConfig& config) {
            "state-space layers of more states or taps than a lane holds");
 }
 
-/// Every weight of a configuration, under its name here and its names in files.
+/// Writes the weight table of a configuration: internal names, and names in files.
 class TableWriter {
  public:
   explicit TableWriter(const DecoderConfig& config) : config_(config), names_(config.files.names) {}
@@ -92,7 +92,7 @@ class TableWriter {
   }
 
  private:
-  /// A part of the model, or of a layer, without ".weight".
+  /// Names in files for a part of the model or of a layer, without ".weight".
   WeightNames global(const std::string& part) const { return behind(names_.prefixes, part); }
   static WeightNames behind(std::span<const char* const> prefixes, const std::string& part) {
     WeightNames names;
@@ -104,8 +104,8 @@ class TableWriter {
   }
   WeightNames weight(const char* part) const { return with_ending(global(part), ".weight"); }
 
-  /// parts: one norm, or the one of what joins the stream and then the stream's; a part without
-  /// names is not used.
+  /// parts: one norm, or the norm of the sublayer's result and then the norm of the stream; a part
+  /// without names is absent.
   void norm(const std::string& name, const std::vector<WeightNames>& parts) {
     const uint64_t D = config_.width;
     const WeightSource zeros = {{}, {D}, SourceForm::kZeros};
@@ -188,7 +188,7 @@ class TableWriter {
                         {size},
                         {{with_ending(in_layer(i, part), ".weight"), {size}}}});
     };
-    // What rotates goes first in each head: there the kernels turn it.
+    // The rotated elements come first in each head, where kernels rotate them.
     const WeightNames queries = in_layer(i, latent.query_rank > 0 ? names_.query_up : names_.q);
     std::vector<LinearPart> parts;
     for (uint64_t head = 0; head < heads; ++head) {
@@ -208,7 +208,8 @@ class TableWriter {
     add_key_value_up(table_, config_, name, [&](const char* part) { return in_layer(i, part); });
   }
 
-  /// The matrix of queries, keys and values: each head after head, whatever files have.
+  /// Parts of the matrix with all query heads, then key heads, then value heads, from the file's
+  /// order.
   std::vector<LinearPart> qkv_parts(uint32_t i) const {
     const DecoderAttention& attention = config_.attention;
     const uint64_t H = attention.head_size, heads = attention.heads, groups = attention.kv_heads;
@@ -285,7 +286,7 @@ class TableWriter {
     };
     const bool one = names_.expert_gate_up != nullptr;
     const bool in_turns = one && !config_.files.gates_above;
-    if (in_turns) up.in_turns = 1;  // they do in the file
+    if (in_turns) up.in_turns = 1;  // the file's rows are already interleaved
     for (uint64_t e = 0; e < E; ++e) {
       if (one && !in_turns) {
         for (const uint64_t first : {uint64_t{0}, F})
@@ -327,7 +328,7 @@ class TableWriter {
       linear(name + "shared.gate", {{in_layer(i, names_.shared_router), 1}}, D, false);
   }
 
-  /// Each norm belongs to the sublayer before it, whose result it joins to the stream.
+  /// Adds norms. A norm belongs to the sublayer before it, whose result it adds to the stream.
   void norms(uint32_t i, const std::string& name) {
     const auto file = [&](const char* part) { return in_layer(i, part); };
     const bool last = i + 1 == config_.layers.size();

@@ -1,4 +1,4 @@
-// What a search and a whole pass ask of an encoder-decoder network, whatever it is made of.
+// The interface of encoder-decoder networks for beam searches and for passes over whole sequences.
 #pragma once
 
 #include <compare>
@@ -14,15 +14,15 @@
 
 namespace mulciber {
 
-/// What the programs of a search are built for.
+/// Sizes and variants that the programs of a search are built for.
 struct SearchShape {
   uint32_t batch, source_length, beams, context;
   BeamRoom room;
-  bool masked_output;  // the output's bias takes banned ids away, see SearchPrograms::output_bias
+  bool masked_output;  // the output's bias masks banned ids, see SearchPrograms::output_bias
   auto operator<=>(const SearchShape&) const = default;
   uint32_t rows() const { return batch * beams; }
 };
-/// What the program of a whole pass is built for.
+/// Sizes and outputs that the program of a whole pass is built for.
 struct PassShape {
   uint32_t batch, source_length, target_length;
   bool logits, hidden_states, attentions;
@@ -30,7 +30,7 @@ struct PassShape {
   auto operator<=>(const PassShape&) const = default;
 };
 
-/// What both programs of a search, and a whole pass, read in control.
+/// Control words that both programs of a search, and a whole pass, read.
 struct SourceControl {
   ControlArray<uint32_t> source;                                  // (batch, source length) ids
   ControlArray<uint32_t> lengths;                                 // (batch)
@@ -38,22 +38,22 @@ struct SourceControl {
   std::optional<ControlArray<float>> encoder_bias, decoder_bias;  // RelativeBias::values
 };
 
-/// What all layers of a stack add to their scores by distance (AttentionBias::kRelative).
+/// Bias by distance of all layers of a stack (AttentionBias::kRelative).
 struct RelativeBias {
-  uint32_t span = 0;          // 0: nothing
+  uint32_t span = 0;          // 0: no bias
   std::vector<float> values;  // (heads, 2 * span + 1)
 };
 
-/// Factors onto heads that stand in control, of all layers together.
+/// Numbers of head factors in control, for all layers together.
 struct HeadCounts {
   uint32_t encoder = 0, decoder = 0, cross = 0;
 };
 
-/// A tensor in memory of its own, which stands between programs and between steps.
+/// A tensor that persists between programs and between steps.
 struct StateTensor {
   Shape shape;
   DataType type = DataType::kF32;
-  bool grows = false;  // (rows, context, columns), of which steps fill one position after the other
+  bool grows = false;  // (rows, context, columns): steps fill one position after another
 };
 
 struct SearchView {
@@ -61,7 +61,7 @@ struct SearchView {
   const SourceControl& layout;
   const BeamStateLayout& beam;
   Tensor control;                 // u32
-  std::span<const Tensor> state;  // as the network's state_tensors() has them
+  std::span<const Tensor> state;  // the tensors of state_tensors()
 };
 struct PassView {
   const PassShape& shape;
@@ -72,10 +72,10 @@ struct PassView {
 
 /// An output of a whole pass.
 struct NetworkOutput {
-  std::string name;   // as Hugging Face transformers calls it
-  std::string trace;  // the tensor in the trace
+  std::string name;   // name in Hugging Face transformers
+  std::string trace;  // name of the tensor in the trace
   std::vector<uint64_t> extents;
-  bool stacked = false;  // one of several layers, in their order
+  bool stacked = false;  // one of several layers, which are stacked
 };
 
 class EncoderDecoderNetwork {
@@ -87,30 +87,31 @@ class EncoderDecoderNetwork {
   uint32_t source_vocabulary = 0, target_vocabulary = 0;
   uint32_t context = 0;
   RelativeBias encoder_bias, decoder_bias;
-  /// Whether the states of a source's padding are those that transformers has.
+  /// Whether hidden states of the source's padding equal those of transformers.
   bool padding_has_states = true;
 
   virtual HeadCounts masked_heads() const = 0;
   virtual std::vector<StateTensor> state_tensors(const SearchShape& shape) const = 0;
-  /// Whether each of them holds one item of the batch after the other, so that the first items of
-  /// many are kept as so many alone would be.
+  /// Whether the batch is the outermost dimension of each state tensor, so that the first items of
+  /// a large batch lie as those of a smaller one.
   virtual bool keeps_items_apart() const = 0;
-  /// Columns of the activations that are alive at one time, and of the widest of them, for a token.
+  /// Columns for a token of all activations that are alive at one time, and of the widest
+  /// activation.
   virtual uint64_t live_columns() const = 0;
   virtual uint64_t widest_columns() const = 0;
 
-  /// From the source ids to what the steps need.
+  /// Adds the encoder, which computes from source ids what the steps need.
   virtual void encode(ProgramBuilder& builder, const SearchView& view) const = 0;
-  /// The next token of every row. Result: (rows, 1, D), which goes through `output`.
+  /// Adds a decode step of every row. Returns (rows, 1, D), the input of `output`.
   virtual Tensor step(ProgramBuilder& builder, const SearchView& view) const = 0;
-  /// Encoder and decoder over whole sequences, each token seeing those before it. Result: (batch,
-  /// target length, D).
+  /// Adds encoder and decoder over whole sequences, with a causal mask. Returns (batch, target
+  /// length, D).
   virtual Tensor pass(ProgramBuilder& builder, const PassView& view, Trace& trace) const = 0;
-  /// What pass() left in the trace beside the logits. wanted: with the lengths that were asked for.
+  /// Outputs that pass() leaves in the trace beside the logits. wanted: with the requested lengths.
   virtual std::vector<NetworkOutput> outputs(const PassShape& wanted) const = 0;
 };
 
-/// Takes room from `control`.
+/// Reserves words in `control`.
 SourceControl plan_source(ControlLayout& control, const EncoderDecoderNetwork& network,
                           uint32_t batch, uint32_t source_length);
 

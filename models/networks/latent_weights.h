@@ -9,10 +9,10 @@
 
 namespace mulciber {
 
-/// Adds the way from the narrow vector to keys and values of all heads as files have it: head by
-/// head in one matrix, the rows of a head's key before those of its value; or of keys (transposed)
-/// and of values each in one of three dimensions.
-/// file: what files call a part of that layer, without ".weight".
+/// Adds the up-projections from the latent vector to keys and values of all heads, in the file's
+/// layout: one matrix, in which the rows of each head's key precede those of its value; or two
+/// three-dimensional tensors, of keys (transposed) and of values.
+/// file: returns the names in files of a part of the layer, without ".weight".
 void add_key_value_up(WeightTable& table, const DecoderConfig& config, const std::string& name,
                       const std::function<WeightNames(const char* part)>& file);
 

@@ -1,4 +1,4 @@
-// Low-rank adapters as a network has them: beside its weights, one after another.
+// Low-rank adapters beside a network's weights.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace mulciber {
 
-/// An adapter beside a network's weights: a row's scales from `first` on are its own.
+/// An adapter. It uses `count` scales of a row, from `first` on.
 struct NetworkAdapter {
   std::string name;
   uint32_t first = 0, count = 0;
-  float scale = 1;  // where nobody asks for another
+  float scale = 1;  // default scale
 };
 
-/// What all adapters add to one weight, as LowRank (layers/linear.h) says.
+/// The updates of all adapters to one weight, see LowRank (layers/linear.h).
 struct AdapterUpdate {
   Shape down, up;
   DataType type = DataType::kF32;
@@ -26,10 +26,10 @@ struct AdapterUpdate {
 
 struct NetworkAdapters {
   std::vector<NetworkAdapter> adapters;
-  std::map<std::string, AdapterUpdate> updates;  // by weight
+  std::map<std::string, AdapterUpdate> updates;  // by name of the weight
 };
 
-/// Names of the tensors that are added for a weight of the table.
+/// Names of the adapters' tensors for a weight of the table.
 inline std::string lora_down(const std::string& weight) { return weight + ".lora_down"; }
 inline std::string lora_up(const std::string& weight) { return weight + ".lora_up"; }
 

@@ -1,4 +1,5 @@
-// From the states of a picture to embeddings in a decoder's stream of tokens.
+// The connector of vision-language models: from an image's hidden states to embeddings for the
+// decoder.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +12,26 @@
 
 namespace mulciber {
 
-/// Beginnings of the names that the weights of a tower, and of a connector, have beside those of a
-/// decoder.
+/// Prefixes of the weights of the vision tower and the connector, which share a table with the
+/// decoder's.
 inline constexpr const char *kTowerWeights = "vision.", *kConnectorWeights = "connector.";
 
-/// Names, shapes and source names of both.
+/// Names, shapes and source names of the weights of both.
 WeightTable picture_weight_table(const VisionLanguageConfig& config, const Checkpoint& checkpoint);
 
 class ConnectorNetwork {
  public:
-  /// weights: those that begin with kConnectorWeights, without that.
+  /// weights: the connector's, without the prefix kConnectorWeights.
   ConnectorNetwork(const VisionLanguageConfig& config, const Weights& weights);
 
-  /// Numbers of the states in the order in which they are put together.
+  /// Indices of the hidden states in the order of their concatenation.
   const std::vector<uint32_t>& order() const { return order_; }
-  /// states: (1, tokens, D); control: order(), from its first word on. Result: (rows, width), f32.
+  /// Projects states, (1, tokens, D). control: begins with order(). Returns (rows, width), f32.
   Tensor operator()(ProgramBuilder& builder, const Tensor& states, const Tensor& control) const;
 
  private:
   std::vector<uint32_t> order_;
-  uint32_t merged_;  // states of a row
+  uint32_t merged_;  // hidden states in a row
   Activation activation_;
   Linear first_;
   std::optional<Linear> second_;

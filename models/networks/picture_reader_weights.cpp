@@ -10,7 +10,7 @@
 namespace mulciber {
 namespace {
 
-// Positions below stand for padding, from when fairseq gave padding a row of the table.
+// Rows below belong to padding: fairseq reserved rows of the position table for it.
 constexpr uint64_t kPaddingRows = 2;
 constexpr float kReaderNormEpsilon = 1e-5f;
 constexpr const char* kDecoderPrefix = "decoder.model.decoder.";
@@ -53,7 +53,7 @@ class ReaderTableWriter {
       add_linear(table, name + "down", {{part("fc2"), D}}, F, true);
       norm(table, name + "feed_forward_norm", part("final_layer_norm"));
     }
-    // Files leave it out where it is the embedding.
+    // Files omit the output if it is tied to the embedding.
     WeightNames output = {"decoder.output_projection.weight"};
     output.insert(output.end(), words.begin(), words.end());
     table.push_back({"decoder.output.weight", WeightRole::kMatrix, {V, D}, {{output, {V, D}}}});

@@ -1,4 +1,4 @@
-// The weights of a model that reads pictures, and its decoder.
+// Weight table and decoder of models that read text in images.
 #pragma once
 
 #include "checkpoints/weights.h"
@@ -9,10 +9,10 @@ namespace mulciber {
 
 class Weights;
 
-/// Names, shapes and source names of every weight: the picture's tower, then the decoder.
+/// Names, shapes and source names of every weight: the vision tower's, then the decoder's.
 WeightTable picture_reader_weight_table(const PictureReaderConfig& config,
                                         const Checkpoint& checkpoint);
-/// Of weights by that table.
+/// Builds the decoder. weights: of that table.
 TextDecoder picture_reader_decoder(const PictureReaderConfig& config, const Weights& weights,
                                    DataType activations);
 

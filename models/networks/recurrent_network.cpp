@@ -9,7 +9,7 @@
 namespace mulciber {
 namespace {
 
-/// What stands before the decoder's state among the state tensors.
+/// State tensors before those of the decoder.
 constexpr size_t kMemoryTensors = 2;
 
 }  // namespace
@@ -45,8 +45,9 @@ uint64_t RecurrentNetwork::live_columns() const {
   return most;
 }
 
-/// From the ids to the memory and the decoder's first state, of as many rows per sentence as it
-/// has. Result: the encoder's outputs, (batch, length, ...).
+/// Adds the encoder, and writes the memory and the decoder's first state, with
+/// memory.rows_per_memory rows for each sentence. Returns the encoder's outputs, (batch, length,
+/// ...).
 Tensor RecurrentNetwork::encode_into(ProgramBuilder& builder, const Tensor& control,
                                      const SourceControl& layout, uint32_t batch, uint32_t length,
                                      const RecurrentMemory& memory,
@@ -133,7 +134,7 @@ Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Tra
     copy_columns(builder, row.reshaped({batch, width}), rows.reshaped({batch, target * width}),
                  {.into_column = static_cast<uint32_t>(t * width)});
     if (!trace.attentions) continue;
-    // Every head has the same weights.
+    // The attention weights are equal for all heads.
     copy_columns(builder, map.reshaped({batch, attention().heads * source}),
                  maps.reshaped({batch, target * source}),
                  {.columns = static_cast<uint32_t>(source),

@@ -1,4 +1,4 @@
-// Recurrent encoder-decoders as searches and whole passes run them.
+// Recurrent encoder-decoder networks for searches and whole passes.
 #pragma once
 
 #include <variant>
@@ -9,17 +9,18 @@
 
 namespace mulciber {
 
-/// Activations are f32 throughout: the state passes through every step.
+/// A recurrent encoder-decoder. All activations are f32, because the state passes through every
+/// step.
 class RecurrentNetwork : public EncoderDecoderNetwork {
  public:
-  TokenEmbedding embedding;  // of source and target
+  TokenEmbedding embedding;  // for source and target
   RecurrentStack encoder;
   std::variant<BahdanauDecoder, LuongDecoder> decoder;
 
   HeadCounts masked_heads() const override { return {.cross = 1}; }
-  /// The memory, its control, then what the decoder carries from step to step.
+  /// The memory, its control, then the decoder's state.
   std::vector<StateTensor> state_tensors(const SearchShape& shape) const override;
-  // States of several layers stand one after the other, each of all items.
+  // State tensors have layers as the outermost dimension.
   bool keeps_items_apart() const override { return false; }
   uint64_t live_columns() const override;
   uint64_t widest_columns() const override;

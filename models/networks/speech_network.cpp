@@ -11,10 +11,10 @@
 namespace mulciber {
 namespace {
 
-constexpr uint64_t kTaps = 3;  // of both convolutions
+constexpr uint64_t kTaps = 3;  // kernel size of both convolutions
 constexpr float kWhisperNormEpsilon = 1e-5f;
 
-/// What files call a tensor: the bare model's have no prefix.
+/// Names of a tensor in files: those of the bare model have no prefix.
 WeightNames whisper_names(const std::string& name) { return {"model." + name, name}; }
 
 void add_whisper_norm(WeightTable& table, const std::string& name, const std::string& source,
@@ -26,7 +26,7 @@ void add_whisper_norm(WeightTable& table, const std::string& name, const std::st
        {{whisper_names(source + ".weight"), {width}}, {whisper_names(source + ".bias"), {width}}}});
 }
 
-/// Several matrices of (D, D) in one; the keys' have no bias.
+/// Adds the concatenation of several (D, D) matrices; those of keys have no bias.
 void add_projection(WeightTable& table, const std::string& name, const std::string& source,
                     const std::vector<std::string>& parts, uint64_t width) {
   const uint64_t rows = parts.size() * width;
@@ -86,7 +86,7 @@ class WhisperBuilder {
       : config_(config), weights_(weights) {}
 
   Linear linear(const std::string& name) const {
-    // The parts of a file that mixes types stand below each other.
+    // In files that mix types, each segment holds the next rows.
     const std::vector<Tensor>& segments = weights_.segments(name + ".weight");
     Linear result = {.weight = segments.front(), .bias = weights_[name + ".bias"]};
     result.more_segments.assign(segments.begin() + 1, segments.end());

@@ -1,4 +1,4 @@
-// Whisper's network: an encoder over frames of sound, a decoder of text.
+// Whisper's network: an audio encoder and a text decoder.
 #pragma once
 
 #include "layers/transformer.h"
@@ -8,21 +8,21 @@
 
 namespace mulciber {
 
-/// Names, shapes and source names of every weight that a configuration asks for.
+/// Names, shapes and source names of every weight of a configuration.
 WeightTable whisper_weight_table(const WhisperConfig& config);
 
-/// Source: Radford et al. 2022, arXiv:2212.04356, section 2.2.
+/// Whisper's encoder and decoder. Source: Radford et al. 2022, arXiv:2212.04356, section 2.2.
 class SpeechNetwork {
  public:
   SpeechNetwork(const WhisperConfig& config, const Weights& weights, DataType activations);
 
   DataType activations() const { return activations_; }
 
-  /// windows: (frames, 3 mels) f32, as unfold_by_ones() makes them of features. control: a u32
-  /// tensor. Result: (1, positions, D), normalized.
+  /// Adds the encoder. windows: (frames, 3 mels) f32, features unfolded by unfold_by_ones().
+  /// control: a u32 tensor. Returns (1, positions, D), normalized.
   Tensor encode(ProgramBuilder& builder, const Tensor& windows, const StackControl& control,
                 Trace* trace = nullptr) const;
-  /// The decoder of texts over what encode() gave.
+  /// The text decoder, which attends to the result of encode().
   const TextDecoder& decoder() const { return decoder_; }
 
  private:

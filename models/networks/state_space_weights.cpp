@@ -7,7 +7,7 @@ void add_state_space(WeightTable& table, const DecoderConfig& config, const std:
   const DecoderStateSpace& of = *config.state_space;
   const DecoderNames& names = config.files.names;
   const uint64_t D = config.width, E = of.channels, N = of.states, taps = of.taps, R = of.rank;
-  const uint64_t selected = R + 2 * N;  // rows of one matrix in files
+  const uint64_t selected = R + 2 * N;  // files have these rows in one matrix
   add_linear(table, name + "in", {{file(names.state_in), 2 * E}}, D, of.bias);
   const Shape convolution =
       config.files.flat_convolution ? Shape{E, taps} : Shape{E, uint64_t{1}, taps};

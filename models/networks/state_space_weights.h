@@ -9,8 +9,8 @@
 
 namespace mulciber {
 
-/// Adds the weights of a layer of config.state_space under `name`. file: what files call a part of
-/// that layer, without ".weight".
+/// Adds the weights of a layer of config.state_space under `name`. file: returns the names in files
+/// of a part of the layer, without ".weight".
 void add_state_space(WeightTable& table, const DecoderConfig& config, const std::string& name,
                      const std::function<WeightNames(const char* part)>& file);
 

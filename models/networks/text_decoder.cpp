@@ -38,7 +38,7 @@ Tensor TextDecoder::step(ProgramBuilder& builder, const TokenInput& tokens,
   }();
   const Tensor states = stack.step(builder, embedded, memories, control, state);
   if (!picked) return logits(builder, states);
-  // Rows of a table, which the states are here.
+  // The embedding kernel picks rows of the hidden states, as of a table.
   const Tensor rows = [&] {
     const auto layer = builder.layer("picked");
     return mulciber::embedding(builder,

@@ -1,4 +1,4 @@
-// A decoder of texts over what an encoder made of something else: sound, or a picture.
+// A text decoder that attends to an encoder's output for sound or an image.
 #pragma once
 
 #include <optional>
@@ -9,25 +9,27 @@
 
 namespace mulciber {
 
-/// Source: Vaswani et al. 2017, arXiv:1706.03762.
+/// A Transformer decoder with cross-attention. Source: Vaswani et al. 2017, arXiv:1706.03762.
 struct TextDecoder {
   DataType activations = DataType::kF32;
-  uint32_t vocabulary = 0, context = 0;  // ids; tokens it can be fed
+  uint32_t vocabulary = 0, context = 0;  // ids; most tokens of a text
   TokenEmbedding embedding;
   Decoder stack;
   Linear output;  // (vocabulary, D)
 
-  /// Columns of keys and values that a layer keeps of a position, of the memory or of the text.
+  /// Columns of a layer's keys and values for a position of the memory or of the text.
   uint32_t memory_columns() const;
-  /// Into memories: of each layer, (1, positions, memory_columns()).
+  /// Projects the encoder's output to keys and values of cross-attention. memories: one for each
+  /// layer, (1, positions, memory_columns()).
   void project(ProgramBuilder& builder, const Tensor& encoded,
                std::span<const Tensor> memories) const;
-  /// The next tokens of every row. picked: of which tokens logits are wanted, counted over all
-  /// rows; none: of all. Result: logits (rows, length, vocabulary) f32, or (picked, 1, vocabulary).
+  /// Adds a decode step over the next tokens of every row. picked: indices, over all rows, of the
+  /// tokens whose logits are computed; none: all. Returns logits, (rows, length, vocabulary) or
+  /// (picked, 1, vocabulary) f32.
   Tensor step(ProgramBuilder& builder, const TokenInput& tokens, const StackControl& control,
               std::span<const Tensor> memories, const Decoder::Step& state,
               const std::optional<ControlArray<uint32_t>>& picked = std::nullopt) const;
-  /// Whole texts, each token seeing those before it. Result: as step().
+  /// Adds a pass over whole texts, with a causal mask. Returns what step() returns.
   Tensor pass(ProgramBuilder& builder, const TokenInput& tokens, const StackControl& control,
               std::span<const Tensor> memories, Trace* trace = nullptr) const;
 

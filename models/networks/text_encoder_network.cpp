@@ -50,7 +50,7 @@ Tensor widened(ProgramBuilder& builder, const Tensor& x) {
   return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
 }
 
-/// The states of every row's first token: (rows, D).
+/// Hidden states of every row's first token: (rows, D).
 Tensor first_states(ProgramBuilder& builder, const Tensor& states) {
   const uint64_t rows = states.shape[0], columns = states.shape.columns();
   const Tensor first = builder.activation({rows, columns}, DataType::kF32);
@@ -93,11 +93,11 @@ TextEncoderControl TextEncoderNetwork::plan_control(uint32_t rows, uint32_t leng
   control.tokens = all.add<uint32_t>(ids);
   control.lengths = all.add<uint32_t>(rows);
   control.first_position = all.add<uint32_t>(1);
-  // Of packed texts a token's number says nothing of where it stands.
+  // The index of a token in a packed batch is not its position.
   const bool listed = config_.embedding.positions == EncoderPositions::kSkipPadding ||
                       (config_.embedding.positions == EncoderPositions::kCounted && packed > 0);
   if (listed) control.positions = all.add<uint32_t>(ids);
-  // With listed positions a single type needs no ids (layers/embedding.h).
+  // A single token type needs no ids when positions are listed (layers/embedding.h).
   if (config_.embedding.types > (listed ? 1u : 0u)) control.types = all.add<uint32_t>(ids);
   if (!relative_bias_.empty()) control.relative_bias = all.add<float>(relative_bias_.size());
   if (config_.disentangled) control.distance_rows = all.add<uint32_t>(2 * uint64_t{length} - 1);
@@ -113,7 +113,7 @@ TextEncoderControl TextEncoderNetwork::plan_control(uint32_t rows, uint32_t leng
 ControlWords TextEncoderNetwork::initial_words(const TextEncoderControl& control) const {
   ControlWords words(control.words);
   words.fill(control.tokens, config_.pad);
-  // A row without a text has a token, so that no row attends to nothing.
+  // A row without a text gets one token, because attention needs a key in every row.
   words.fill(control.lengths, 1);
   if (control.positions) words.fill(*control.positions, config_.pad);
   if (control.relative_bias) words.set(*control.relative_bias, relative_bias_);
@@ -248,15 +248,16 @@ Tensor TextEncoderNetwork::spans(ProgramBuilder& builder, const Tensor& states) 
 }
 
 uint64_t TextEncoderNetwork::live_columns() const {
-  // The residual stream and a sublayer's result, and between them what attention has, or the hidden
-  // layer.
+  // The sum counts the residual stream, a sublayer's result, and the larger of attention's columns
+  // and the hidden layer.
   return 2 * uint64_t{config_.width} +
          std::max<uint64_t>(attention_columns(),
                             uint64_t{config_.hidden} * (config_.gated ? 2 : 1));
 }
 
 uint64_t TextEncoderNetwork::attention_columns() const {
-  // Queries, keys and values, twice where they are rotated into a tensor of their own.
+  // The result counts queries, keys, values and attention's output; with rotary embeddings it
+  // counts queries, keys and values before and after the rotation.
   return uint64_t{config_.width} * (config_.ropes.empty() ? 4 : 6);
 }
 

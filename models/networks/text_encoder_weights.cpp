@@ -51,7 +51,7 @@ class EncoderTableWriter {
     add_linear(table_, name, parts, columns, bias, in_turns);
   }
 
-  /// Checkpoints made by TensorFlow call gain and bias gamma and beta.
+  /// Checkpoints converted from TensorFlow name gain and bias gamma and beta.
   void norm(const std::string& name, const WeightNames& parts, uint64_t width) {
     const auto either = [&](const char* now, const char* before) {
       WeightNames names = with_ending(parts, now);

@@ -66,8 +66,8 @@ uint64_t TransformerNetwork::live_columns() const {
     const HeadSizes& self = layer.self_attention.sizes;
     widest_heads = std::max<uint64_t>(widest_heads, self.key_columns() + self.memory_columns());
   }
-  // The residual stream and a sublayer's result, and between them either the heads with their
-  // context or the hidden layer of the feed-forward network.
+  // The sum counts the residual stream, a sublayer's result, and the larger of the heads with their
+  // output and the hidden layer of the feed-forward network.
   return 2 * uint64_t{width} + std::max<uint64_t>(widest_heads + width, widest_hidden);
 }
 
@@ -153,7 +153,7 @@ std::vector<NetworkOutput> TransformerNetwork::outputs(const PassShape& wanted) 
       all.push_back({name, fmt::format("{}.embedding.output", stack), extents, true});
       for (size_t i = 0; i + 1 < layers; ++i)
         all.push_back({name, fmt::format("{}.layers.{}.output", stack, i), extents, true});
-      // The last with the final norm, where there is one.
+      // The last output includes the final norm, if there is one.
       all.push_back({name, fmt::format("{}.last_hidden_state", stack), extents, true});
     }
     if (!wanted.attentions) return;

@@ -1,4 +1,4 @@
-// The encoder-decoder Transformer as searches and whole passes run it.
+// The encoder-decoder Transformer for searches and whole passes.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,24 @@
 
 namespace mulciber {
 
-/// Source: Vaswani et al. 2017, arXiv:1706.03762.
+/// An encoder-decoder Transformer. Source: Vaswani et al. 2017, arXiv:1706.03762.
 class TransformerNetwork : public EncoderDecoderNetwork {
  public:
   TokenEmbedding source_embedding, target_embedding;
   Encoder encoder;
   Decoder decoder;
   uint32_t width = 0;          // D
-  uint32_t widest_hidden = 0;  // of the feed-forward networks
-  /// Where the output takes the decoder's states times a factor: the final norm, and the same with
-  /// that factor in its gains. decoder.final_norm is none then.
+  uint32_t widest_hidden = 0;  // size of the widest feed-forward network
+  /// For an output projection that scales its input: the final norm, and that norm with the factor
+  /// in its gains. decoder.final_norm is then empty.
   struct ScaledNorm {
     Norm states, output;
   };
   std::optional<ScaledNorm> scaled_norm;
 
   HeadCounts masked_heads() const override;
-  /// Memories of all decoder layers, (batch, source, heads * (d_k + d_v)), then their caches,
-  /// (rows, context, heads * (d_k + d_v)).
+  /// Cross-attention memories of all decoder layers, (batch, source, heads * (d_k + d_v)), then
+  /// their KV caches, (rows, context, heads * (d_k + d_v)).
   std::vector<StateTensor> state_tensors(const SearchShape& shape) const override;
   bool keeps_items_apart() const override { return true; }
   uint64_t live_columns() const override;
@@ -45,14 +45,14 @@ class TransformerNetwork : public EncoderDecoderNetwork {
   uint32_t decoder_heads() const { return decoder.layers.front().self_attention.sizes.heads; }
 };
 
-/// Names, shapes and source names of every weight that a configuration asks for. Optional weights
-/// (final_logits_bias) are in the table when the checkpoint has them.
+/// Names, shapes and source names of every weight of a configuration. Optional weights
+/// (final_logits_bias) are in the table if the checkpoint has them.
 WeightTable transformer_weight_table(const EncoderDecoderConfig& config,
                                      const Checkpoint& checkpoint);
-/// Adds what is computed and not read, and how many bytes that is.
+/// Add the weights that are computed instead of read, and return their bytes.
 void add_computed_weights(Device& device, const EncoderDecoderConfig& config, Weights& weights);
 uint64_t computed_weight_bytes(const EncoderDecoderConfig& config);
-/// weights: of the table, and the computed ones.
+/// Builds the network. weights: of the table, and the computed ones.
 std::unique_ptr<TransformerNetwork> build_transformer_network(Device& device,
                                                               const EncoderDecoderConfig& config,
                                                               const Weights& weights,

@@ -1,4 +1,4 @@
-// The weight table of encoder-decoder Transformers, and the network that is made of it.
+// The weight table of encoder-decoder Transformers, and building the network.
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,7 @@ class Seq2SeqTableWriter {
     stack("encoder.", config_.encoder, names_.encoder);
     stack("decoder.", config_.decoder, names_.decoder);
     if (!config_.output.tied) matrix("output.weight", output, target);
-    // The one tensor of all known models that has a dimension to spare.
+    // Among all known models, only this tensor has an extra dimension.
     if (checkpoint_.find("final_logits_bias"))
       table_.push_back(
           {"output.bias", WeightRole::kVector, {target}, {{{"final_logits_bias"}, {1, target}}}});
@@ -90,7 +90,7 @@ class Seq2SeqTableWriter {
     }
   }
 
-  /// file: what the names of the layer stand behind.
+  /// file: prefix of the layer's names in files.
   void layer(const std::string& name, const std::string& file, const Seq2SeqStack& stack,
              const Seq2SeqStackNames& names) {
     const uint64_t D = config_.width, H = stack.head_columns(), F = stack.hidden;

@@ -47,7 +47,7 @@ Tensor wide(ProgramBuilder& builder, const Tensor& x) {
   return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
 }
 
-/// Columns [first, first + columns) of x, (rows, ...), as a tensor of their own.
+/// Copies columns [first, first + columns) of x, (rows, ...), to a new tensor.
 Tensor columns_of(ProgramBuilder& builder, const Tensor& x, uint64_t first, uint64_t columns) {
   const Tensor part = builder.activation({x.shape.rows(), columns}, x.type);
   copy_columns(
@@ -56,7 +56,7 @@ Tensor columns_of(ProgramBuilder& builder, const Tensor& x, uint64_t first, uint
   return part;
 }
 
-/// The state of token `number` of every picture, f32: (pictures, D).
+/// Hidden state of token `number` of every image, f32: (images, D).
 Tensor state_of(ProgramBuilder& builder, const Tensor& states, uint64_t number) {
   const uint64_t D = states.shape.columns();
   const Tensor rows = states.reshaped({states.shape[0], states.shape[1] * D});
@@ -69,7 +69,7 @@ std::vector<float> values_of(Device& device, const Tensor& tensor) {
   return download_as<float>(device, view);
 }
 
-/// Four neighbours of a place, and the share of each: Keys 1981, with the a of torch.
+/// The four taps of bicubic interpolation and their weights: Keys 1981, with PyTorch's a.
 struct CubicTaps {
   uint32_t cell[4];
   double weight[4];
@@ -135,7 +135,7 @@ std::vector<float> first_states(Device& device, const PictureTower& tower, const
   return states;
 }
 
-// --- Pictures ------------------------------------------------------------------------------------
+// --- Images --------------------------------------------------------------------------------------
 
 PictureNetwork::PictureNetwork(const VisionConfig& config, const Weights& weights,
                                DataType activations)
@@ -172,7 +172,7 @@ Tensor PictureNetwork::states(ProgramBuilder& builder, const Tensor& pixels, con
                               const PictureNormalization& normalization, Trace* trace) const {
   const Tensor embedded = [&] {
     const auto scope = builder.layer("embedding");
-    // A convolution as a product: the rows of what is no patch are zeros, and add nothing.
+    // The convolution is a matrix product. Rows of learned tokens are zeros, and add nothing.
     const Tensor rows =
         unfold_patches(builder, pixels,
                        {.size = tower_.patch,
@@ -212,8 +212,8 @@ Tensor PictureNetwork::pooled(ProgramBuilder& builder, const Tensor& states) con
 }
 
 Tensor PictureNetwork::mean(ProgramBuilder& builder, const Tensor& states) const {
-  // A product with a row of equal weights for each picture would need its transpose; attention
-  // whose scores are all alike needs none (models/networks/text_encoder_network.cpp).
+  // A product with a row of equal weights for each image would need the transpose; attention with
+  // equal scores does not (models/networks/text_encoder_network.cpp).
   const uint64_t pictures = states.shape[0], D = tower_.width;
   const uint64_t first = tower_.first_tokens.size(), patches = states.shape[1] - first;
   uint32_t value_size = 128;
@@ -257,8 +257,8 @@ Tensor PictureNetwork::logits(ProgramBuilder& builder, const Tensor& states) con
 }
 
 uint64_t live_columns(const PictureTower& tower) {
-  // The residual stream and a sublayer's result, and between them queries, keys, values and what
-  // was attended to, or the hidden layer; before them the patches.
+  // The sum counts the residual stream, a sublayer's result, and the largest of three: queries,
+  // keys, values and attention's output; the hidden layer; the patches.
   const uint64_t patch = uint64_t{tower.channels} * tower.patch * tower.patch;
   return 2 * uint64_t{tower.width} +
          std::max({4 * uint64_t{tower.width}, uint64_t{tower.hidden}, patch});
@@ -301,7 +301,8 @@ Tensor TextTowerNetwork::states(ProgramBuilder& builder, const Tensor& control,
                                 .length = layout.length,
                                 .type = activations_});
   }();
-  // Padding stands behind a text: causal layers do not see it, the others were trained with it.
+  // Padding follows a text: causal layers do not attend to it, and other models were trained with
+  // it.
   return encoder_(builder, embedded, {});
 }
 
@@ -325,7 +326,7 @@ uint32_t TextTowerNetwork::end_of(std::span<const uint32_t> ids) const {
     found = std::max_element(ids.begin(), ids.end());
   } else if (tower_.end) {
     found = std::find(ids.begin(), ids.end(), *tower_.end);
-    if (found == ids.end()) found = ids.begin();  // as argmax over "is it" does
+    if (found == ids.end()) found = ids.begin();  // argmax of a comparison returns 0 too
   }
   return static_cast<uint32_t>(found - ids.begin());
 }

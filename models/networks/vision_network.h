@@ -1,4 +1,4 @@
-// Vision Transformers and the towers of texts beside them: weights, and graphs of them.
+// Vision transformers and the text encoders trained with them: weight table and networks.
 #pragma once
 
 #include <array>
@@ -15,52 +15,55 @@
 
 namespace mulciber {
 
-/// Names, shapes and source names of every weight that a configuration asks for. A pooler is in the
-/// table when the checkpoint has it.
+/// Names, shapes and source names of every weight of a configuration. A pooler is in the table if
+/// the checkpoint has it.
 WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint);
 
-/// Pixels in the height and width of pictures.
+/// Height and width of images, in pixels or cells.
 struct PictureSize {
   uint32_t height = 0, width = 0;
   bool operator==(const PictureSize&) const = default;
 };
 
-/// Positions of a (down, across) grid, row-major (cells, columns), resized to another one as
+/// Resizes position embeddings from one grid to another, row-major (cells, columns), as
 /// transformers does: bicubically with a = -0.75, edges repeated, without antialiasing.
 std::vector<float> resized_positions(std::span<const float> positions, uint32_t columns,
                                      PictureSize grid, PictureSize to);
 
-/// What pictures of a size begin with before their pixels, (tokens, D) row-major: of every learned
-/// token its value and its position, of every patch its position and the bias of its product.
+/// Initial hidden states of images of a size, before pixels are added, (tokens, D) row-major: the
+/// value and position embedding of each learned token; the position embedding of each patch and the
+/// bias of the patch projection.
 std::vector<float> first_states(Device& device, const PictureTower& tower, const Weights& weights,
                                 PictureSize size);
 
-/// Columns of a tower's activations that are alive at one time, for a token.
+/// Columns for a token of all activations of a tower that are alive at one time.
 uint64_t live_columns(const PictureTower& tower);
 
-/// Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
+/// A vision transformer. Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
 class PictureNetwork {
  public:
   PictureNetwork(const VisionConfig& config, const Weights& weights, DataType activations);
 
-  /// pixels: as unfold_patches() takes them; first: what first_states() gives. Result: (pictures,
-  /// tokens, D).
+  /// Adds the network. pixels: input of unfold_patches(); first: result of first_states(). Returns
+  /// hidden states, (images, tokens, D).
   Tensor states(ProgramBuilder& builder, const Tensor& pixels, const Tensor& first,
                 const PictureNormalization& normalization, Trace* trace = nullptr) const;
-  // Of states, all f32:
-  /// (pictures, D): what a checkpoint without a head gives of the whole picture.
+  // The next functions read hidden states. Their results are f32.
+  /// Pooled embedding of a checkpoint without a head: (images, D).
   Tensor pooled(ProgramBuilder& builder, const Tensor& states) const;
-  /// (pictures, D): the mean of the patches.
+  /// Mean of the patches: (images, D).
   Tensor mean(ProgramBuilder& builder, const Tensor& states) const;
-  /// (pictures, D). Where has_pooler().
+  /// Output of the pooler, (images, D); needs has_pooler().
   Tensor pooler_output(ProgramBuilder& builder, const Tensor& states) const;
-  /// (pictures, columns of the shared space), not yet of length 1.
+  /// Projection to the shared embedding space, (images, columns), not normalized.
   Tensor projected(ProgramBuilder& builder, const Tensor& states) const;
-  /// (pictures, labels). Of kClassAndTeacher twice the logits.
+  /// Logits, (images, labels). For kClassAndTeacher the sum of both heads, twice the model's
+  /// logits.
   Tensor logits(ProgramBuilder& builder, const Tensor& states) const;
 
   bool has_pooler() const { return pooler_.has_value(); }
-  /// Columns of the activations that are alive at one time, and of the widest, for a token.
+  /// Columns for a token of all activations that are alive at one time, and of the widest
+  /// activation.
   uint64_t live_columns() const { return mulciber::live_columns(tower_); }
   uint64_t widest_columns() const;
 
@@ -84,12 +87,12 @@ class PictureNetwork {
   std::optional<Linear> pooler_, projection_, classifier_, teacher_;
 };
 
-/// What a program of the tower of texts reads in control.
+/// Control words that a program of the text encoder reads.
 struct TextTowerControl {
   uint32_t rows = 1, length = 1;
   ControlArray<uint32_t> tokens;  // (rows, length) ids
-  ControlArray<uint32_t> ends;    // (rows): row * length + the token whose state is the text's
-  uint32_t words = 0;             // of control
+  ControlArray<uint32_t> ends;    // (rows): row * length + index of the token to pool
+  uint32_t words = 0;             // number of control words
 };
 TextTowerControl plan_text_control(uint32_t rows, uint32_t length);
 
@@ -97,15 +100,16 @@ class TextTowerNetwork {
  public:
   TextTowerNetwork(const TextTower& tower, const Weights& weights, DataType activations);
 
-  /// Result: (rows, length, D).
+  /// Adds the network. Returns hidden states, (rows, length, D).
   Tensor states(ProgramBuilder& builder, const Tensor& control,
                 const TextTowerControl& layout) const;
-  /// Of states, f32: (rows, D).
+  /// Pools hidden states. Returns (rows, D) f32.
   Tensor pooled(ProgramBuilder& builder, const Tensor& states, const Tensor& control,
                 const TextTowerControl& layout) const;
-  /// Of states, f32: (rows, columns of the shared space), not yet of length 1.
+  /// Projects pooled states to the shared embedding space. Returns (rows, columns) f32, not
+  /// normalized.
   Tensor projected(ProgramBuilder& builder, const Tensor& pooled) const;
-  /// Which token's state is the text's. ids: at least one.
+  /// Index of the token to pool. ids: at least one.
   uint32_t end_of(std::span<const uint32_t> ids) const;
 
  private:

@@ -1,4 +1,4 @@
-// The weight table of vision networks and the towers of texts beside them.
+// The weight table of vision transformers and the text encoders trained with them.
 #include <fmt/format.h>
 
 #include "models/core/linear_weights.h"
@@ -46,7 +46,7 @@ class VisionTableWriter {
          {2, width},
          {{with_ending(parts, ".weight"), {width}}, {with_ending(parts, ".bias"), {width}}}});
   }
-  /// The layer scale of what a product gives belongs to its rows.
+  /// Adds a projection whose rows are multiplied with LayerScale factors.
   void scaled_linear(const std::string& name, const WeightNames& part, uint64_t rows,
                      uint64_t columns, bool bias, const WeightNames& scales) {
     const size_t first = table_.size();
@@ -143,7 +143,7 @@ class VisionTableWriter {
     if (tower.head) add_linear(table_, "text.head", {{named(tower, tower.head), D}}, D, true);
     if (config_.projection > 0)
       add_linear(table_, "text.projection", {{{"text_projection"}, config_.projection}}, D, false);
-    // A scalar in the file, or a list of one number.
+    // The file holds a scalar, or a list of one value.
     for (const char* name : {"logit_scale", "logit_bias"}) {
       if (name == std::string("logit_bias") && !config_.logit_bias) continue;
       const CheckpointTensor* tensor = checkpoint_.find(name);
