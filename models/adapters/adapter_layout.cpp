@@ -1,4 +1,4 @@
-// Which parts of a weight adapters change: how files that call weights alike make up its rows.
+// Finds the parts of a weight that adapters change, and which rows of files make up its rows.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,8 +10,7 @@
 namespace mulciber {
 namespace {
 
-/// Of one expert's matrix, or the only one, as files hold it: the matrix that `source` is, or is a
-/// part of.
+/// Rows of the file's matrix (of one expert) that `source` is, or is a part of.
 uint64_t rows_in_file(const WeightSource& source, uint64_t experts) {
   return source.rows_in_file > 0 ? source.rows_in_file : source.shape.rows() / experts;
 }
@@ -54,14 +53,14 @@ AdapterStack::PartUpdate AdapterStack::find_update(const WeightSource& source, u
 AdapterStack::Layout AdapterStack::find_layout(const WeightSpec& spec, size_t table, Takes takes) {
   const bool experts = spec.role == WeightRole::kExperts;
   if (!experts && (spec.role != WeightRole::kMatrix || spec.shape.rank() != 2)) return {};
-  // Experts are in one tensor, or have one each, and then each has its parts, whether they are
-  // adapted or not.
+  // Experts share a tensor, or have one each. In the second case each has all of its parts, adapted
+  // or not.
   const bool stacked = experts && spec.sources.front().shape.rank() == 3;
   const uint64_t repeated = stacked ? spec.shape[0] : 1;
   Layout layout;
-  std::vector<Part> parts;                // of all experts that a source has
-  std::map<std::string, uint32_t> known;  // by the name of the weight in files
-  std::vector<uint32_t> part_of;          // each source
+  std::vector<Part> parts;                // parts of one repetition of the sources
+  std::map<std::string, uint32_t> known;  // part by name of the weight in files
+  std::vector<uint32_t> part_of;          // part of each source
   bool changes = false;
   for (const WeightSource& source : spec.sources) {
     Part part = {std::vector<PartUpdate>(opened_.size())};
@@ -80,7 +79,7 @@ AdapterStack::Layout AdapterStack::find_layout(const WeightSpec& spec, size_t ta
     changes = changes || adapted;
     uint32_t number = kNoPart;
     if (adapted || (experts && !stacked)) {
-      // Sources are told apart by their first name: files have one of them.
+      // The first name identifies a source: files have only one of its names.
       const auto [place, is_new] =
           known.emplace(source.names.front(), static_cast<uint32_t>(parts.size()));
       if (is_new) parts.push_back(std::move(part));
@@ -110,8 +109,7 @@ AdapterStack::Layout AdapterStack::find_layout(const WeightSpec& spec, size_t ta
 }
 
 void AdapterStack::join(Target& target, Layout layout, size_t table) {
-  // For each part of an expert the one of the target's that has the same rows; of all experts they
-  // are alike.
+  // For each part of an expert, find the target's part with the same rows; all experts are alike.
   const uint64_t rows = layout.rows.size() / target.experts;
   std::vector<uint32_t> same(layout.of_expert, kNoPart);
   uint32_t together = target.of_expert;
@@ -126,7 +124,7 @@ void AdapterStack::join(Target& target, Layout layout, size_t table) {
           same[theirs] = ours;
     if (same[theirs] == kNoPart) same[theirs] = together++;
   }
-  // Numbers of parts, of which an expert now has as many as are together.
+  // Every expert now has `together` parts.
   std::vector<Part> parts(target.experts * together,
                           {std::vector<PartUpdate>(layout.parts.front().updates.size())});
   const auto add = [&](std::vector<Part>& from, uint32_t of_expert, const auto& place) {

@@ -56,7 +56,7 @@ void AdapterMerge::write(size_t segment, uint64_t offset, std::span<const std::b
     to_.write(segment, offset, bytes);
     return;
   }
-  uint64_t above = 0;  // rows of the segments before
+  uint64_t above = 0;  // rows of the previous segments
   for (size_t i = 0; i < segment; ++i) above += segments_[i].shape.rows();
   const DataType type = segments_[segment].type;
   const uint64_t size = size_of(type), columns = sum_->columns();

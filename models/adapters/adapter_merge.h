@@ -1,4 +1,4 @@
-// Adapters that become part of the weights, on the way to the device.
+// Merging adapters into weights during loading.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace mulciber {
 
-/// Hands weights on with what adapters add to them, summed up in double precision.
+/// Adds adapters' updates to weights, in double precision, and passes them to another sink.
 class AdapterMerge : public WeightSink {
  public:
-  /// adapters: null: weights go as they come. Both must outlive it.
+  /// adapters: null: weights pass unchanged. Both must outlive this object.
   AdapterMerge(const AdapterStack* adapters, WeightSink& to) : adapters_(adapters), to_(to) {}
 
-  /// Throws ModelError for a weight in blocks that is to be changed.
+  /// Throws ModelError when an adapter changes a quantized weight.
   void begin(const std::string& name, std::span<const WeightSegment> segments) override;
   void write(size_t segment, uint64_t offset, std::span<const std::byte> bytes) override;
 
@@ -24,7 +24,7 @@ class AdapterMerge : public WeightSink {
   const AdapterStack* adapters_;
   WeightSink& to_;
   std::vector<WeightSegment> segments_;
-  std::optional<AdapterStack::Sum> sum_;  // of the weight that is under way
+  std::optional<AdapterStack::Sum> sum_;  // updates of the current weight
 };
 
 }  // namespace mulciber

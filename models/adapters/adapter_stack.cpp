@@ -12,10 +12,10 @@
 namespace mulciber {
 namespace {
 
-// Products take eight halves at a time.
+// Matrix products read eight f16 values at a time.
 constexpr uint32_t kScaleStep = 8;
 
-/// Whether A and B times the factor are numbers of 16 bits as they come.
+/// Whether A, and B times the factor, are exact in f16.
 bool is_half(const LowRankUpdate& update) {
   int exponent = 0;
   const bool power_of_two = std::abs(std::frexp(update.factor, &exponent)) == 0.5;
@@ -30,8 +30,8 @@ const WeightSpec* find_source(const WeightTable& table, const std::string& name)
   return spec == table.end() ? nullptr : &*spec;
 }
 
-/// What the checkpoint holds of a weight that other files call `name`; null: nothing that is in
-/// the same order.
+/// The checkpoint's tensor of a weight that other files call `name`; null: it has none with rows in
+/// that order.
 const CheckpointTensor* find_alike(const std::string& name, const AdapterTable& other,
                                    const WeightTable& table, const Checkpoint& checkpoint) {
   const WeightSpec* theirs = find_source(other.table, name);

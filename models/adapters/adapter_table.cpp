@@ -23,8 +23,8 @@ const WeightSpec* AdapterTable::find(const std::string& weight) const {
 
 namespace {
 
-/// Hugging Face's files of experts that have matrices of their own, as transformers has these in
-/// memory since release 5.
+/// Changes names of experts with separate matrices to the joint parameters that transformers uses
+/// in memory since release 5.
 DecoderFiles with_parameters(DecoderFiles files) {
   files.names.router = "mlp.gate";
   files.names.expert_gate_up = "mlp.experts.gate_up_proj";
@@ -38,7 +38,7 @@ void add_table(std::vector<AdapterTable>& tables, const DecoderConfig& config,
   const DecoderAttention& attention = config.attention;
   const auto differs = [&](const RopeConfig& rope) { return rope.pairs != other.pairs; };
   const bool reordered = std::ranges::any_of(config.ropes, differs);
-  // Their heads are cut and put together again, what rotates first.
+  // Latent attention takes heads apart to put the rotated elements first.
   if (reordered && attention.latent) return;
   DecoderConfig as_other = config;
   as_other.files = other.files;
@@ -48,7 +48,7 @@ void add_table(std::vector<AdapterTable>& tables, const DecoderConfig& config,
                                                           .parameters = parameters});
   if (!reordered) return;
   for (size_t i = 0; i < config.layers.size(); ++i) {
-    // Converters reorder the heads of every layer, also of those that do not rotate.
+    // Converters reorder the heads of every layer, also of layers without rotary embeddings.
     const RopeConfig& rope = config.ropes[config.layers[i].rope.value_or(0)];
     result.rotated.emplace(fmt::format("layers.{}.qkv.weight", i),
                            RotatedRows{.rows = attention.query_columns() + attention.key_columns(),

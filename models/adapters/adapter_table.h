@@ -1,6 +1,6 @@
-// A network's weights as adapters call them otherwise than the model's files: those made for the
-// other format (a folder of PEFT's for a model in a GGUF file, a GGUF adapter for one in a Hugging
-// Face folder), and PEFT's of experts that are one parameter.
+// Weight tables for adapters whose names differ from the model's files: adapters for the other
+// format (a PEFT folder for a GGUF model, a GGUF adapter for a Hugging Face model), and PEFT
+// adapters of experts that are one parameter.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace mulciber {
 
-/// Of heads one below the other: rotary pairs that two files order differently.
+/// A different order of rotary pairs in the rows of heads.
 struct RotatedRows {
-  uint64_t rows = 0;  // of the weight, from the first on: queries and keys
+  uint64_t rows = 0;  // first rows of the weight: queries and keys
   uint64_t head = 0, rotated = 0;
   RotaryPairs model = RotaryPairs::kHalves, adapter = RotaryPairs::kHalves;
 
-  /// Row of the adapter's matrix for one of the model's.
+  /// Row of the adapter's matrix for a row of the model's.
   uint64_t in_adapter(uint64_t row) const;
 };
 
 struct AdapterTable {
-  /// Weights, shapes and rows are those of the model's own table. The sources are not.
+  /// The model's own table with the names of other files as sources.
   WeightTable table;
-  std::map<std::string, RotatedRows> rotated;  // by weight, where pairs differ
-  std::string architecture;                    // as LowRankAdapter::architecture()
-  bool parameters = false;                     // as LowRankAdapter::parameters()
+  std::map<std::string, RotatedRows> rotated;  // by weight, if pairs differ
+  std::string architecture;                    // see LowRankAdapter::architecture()
+  bool parameters = false;                     // see LowRankAdapter::parameters()
 
-  /// nullptr: there is no such weight.
+  /// Finds a weight; nullptr: there is none of this name.
   const WeightSpec* find(const std::string& weight) const;
 };
 
-/// None for the other format where the family has no files of it, or holds its heads otherwise in
-/// them than can be told.
+/// Makes the tables. There is none for the other format if the family has no such files, or if
+/// their order of heads cannot be mapped.
 std::vector<AdapterTable> other_adapter_tables(const DecoderConfig& config);
 
 }  // namespace mulciber

@@ -1,4 +1,4 @@
-// Adapters by name: those that a model is loaded with, and those that a request wants.
+// Adapters that a model is loaded with, and adapters that a request selects by name.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@
 
 namespace mulciber {
 
-/// Opens their files, and gives names to those that have none. Throws ModelError as LowRankAdapter,
-/// SettingError for a name that stands twice and a scale that is no number.
+/// Opens adapters, and names those without a name after their files. Throws ModelError as
+/// LowRankAdapter, and SettingError for duplicate names and scales that are NaN or infinite.
 std::vector<OpenAdapter> open_adapters(std::span<const AdapterFile> files);
 
-/// What translators, text generators and encoders share, with adapters opened and to be merged.
-/// Throws as open_adapters().
+/// Converts the options that all models share; adapters are opened, and will be merged. Throws as
+/// open_adapters().
 ModelOptions model_options(const LoadOptions& options);
 
-/// A scale for each of the network's adapters, 0 for those that a request does not name; empty
-/// where it names none at all (each has its own then) or the network has no adapters. Throws
-/// SettingError as GenerateOptions::adapters says.
+/// A scale for each of the network's adapters, 0 for those that the request does not name. Empty if
+/// the request selects none (default scales apply) or the network has no adapters. Throws
+/// SettingError, see GenerateOptions::adapters.
 std::vector<float> chosen_adapters(const DecoderNetwork& network,
                                    const std::optional<std::vector<AdapterScale>>& wanted);
 
 std::vector<std::string> adapter_names(const DecoderNetwork& network);
 
-/// A model's sequence_fingerprint() (models/generation/saved_sequence.h) with adapters: hashed from
-/// names, shapes and some bytes of their tensors, and with `merged` from their scales.
+/// Extends a model's sequence_fingerprint() (models/generation/saved_sequence.h) by its adapters:
+/// by names and factors of the weights that they change, the first bytes of their tensors, and if
+/// `merged` their scales.
 uint64_t fingerprint_with(uint64_t fingerprint, std::span<const OpenAdapter> adapters, bool merged);
-/// The same with scales as they stand in control.
+/// Extends a fingerprint by the adapter scales in control.
 uint64_t fingerprint_with(uint64_t fingerprint, std::span<const uint32_t> scales);
 
 }  // namespace mulciber

@@ -24,13 +24,13 @@ constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kTensorFile = "adapter_model.safetensors";
 constexpr const char* kDownloadAgain = "download the adapter again";
 
-/// `name` without its ending; nothing where it has another one.
+/// Removes the ending of a name; no value if it has another ending.
 std::optional<std::string> without(std::string_view name, std::string_view ending) {
   if (!name.ends_with(ending)) return std::nullopt;
   return std::string(name.substr(0, name.size() - ending.size()));
 }
 
-/// Of PEFT's copy of what an adapted module held: what that was called.
+/// Original name of a tensor that PEFT copied from an adapted module; no value for other tensors.
 std::optional<std::string> name_of_copied(std::string_view name) {
   for (const char* part : {".weight", ".bias"})
     if (const auto module = without(name, std::string(".base_layer") + part)) return *module + part;
@@ -84,7 +84,7 @@ std::vector<float> LowRankAdapter::values(const CheckpointTensor& tensor) const 
 
 void LowRankAdapter::take(LowRankUpdate update, uint64_t experts) {
   const CheckpointTensor &down = *update.down.tensor, &up = *update.up.tensor;
-  // llama.cpp's files have experts' in three dimensions.
+  // llama.cpp's files have three-dimensional tensors for experts.
   const size_t dimensions = gguf_ && down.shape.size() == 3 ? 3 : 2;
   for (const CheckpointTensor* tensor : {&down, &up}) {
     if (tensor->shape.size() != dimensions)
@@ -109,7 +109,7 @@ void LowRankAdapter::take(LowRankUpdate update, uint64_t experts) {
   update.experts = stacked ? down.shape[0] : experts;
   const uint64_t columns = down.shape.back(), rows = up.shape[dimensions - 2];
   update.down = {&down, columns, rank * columns, columns, 1};
-  // Of PEFT's the experts' numbers of B lie beside one another.
+  // In PEFT's B the columns of all experts are interleaved.
   update.up = stacked ? LowRankFactor{&up, rows, rank * rows, 1, rank}
                       : LowRankFactor{&up, rows, 1, experts, ranks};
   updates_.push_back(std::move(update));
@@ -161,7 +161,7 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
     update.weight = parameter.value_or(module + ".weight");
     const std::string& target = parameter ? *parameter : module;
     const uint32_t expected = config.rank_of(target);
-    // As many of A's rows are each expert's.
+    // A has `expected` rows for each expert.
     const bool whole = parameter && !down->shape.empty() && down->shape[0] % expected == 0;
     take(update, whole ? std::max<uint64_t>(down->shape[0] / expected, 1) : 1);
     if (updates_.back().rank != expected)
@@ -175,12 +175,12 @@ void LowRankAdapter::read_folder(const fs::path& folder, const ModelFiles& files
 
 void LowRankAdapter::compare_copies(const FindTensor& find) const {
   constexpr uint64_t kAtOnce = 1u << 20;
-  constexpr float kRounding = 1.0f / 128;  // of bfloat16, where types differ
+  constexpr float kRounding = 1.0f / 128;  // bfloat16's, if types differ
   for (const auto& [name, copy] : copies_) {
     const CheckpointTensor* own = find(name);
-    if (!own) continue;  // nor is there a matrix to adapt: who looks for it says so
+    if (!own) continue;  // AdapterStack reports matrices that are missing
     bool same = own->shape == copy->shape;
-    if (same && is_quantized(own->type)) continue;  // whose values are others
+    if (same && is_quantized(own->type)) continue;  // values differ by rounding
     same = same && has_float_values(own->type) && has_float_values(copy->type);
     const float most = same && own->type != copy->type ? kRounding : 0;
     for (uint64_t first = 0; same && first < copy->elements(); first += kAtOnce) {
@@ -203,7 +203,7 @@ void LowRankAdapter::compare_parameters() {
     const auto down =
         std::ranges::lower_bound(updates_, *experts + "down_proj", {}, &LowRankUpdate::weight);
     if (down == updates_.end() || down->weight != *experts + "down_proj") continue;
-    // Gates and values are as wide as what goes down, twice.
+    // gate_up_proj has twice as many rows as down_proj has columns.
     if (up.down.width == down->up.width && up.up.width == 2 * down->down.width) turned_ = false;
     if (up.up.width == down->down.width && up.down.width == 2 * down->up.width) turned_ = true;
   }
@@ -245,7 +245,7 @@ void LowRankAdapter::read_gguf(const ModelFile& file) {
            kDownloadAgain);
     update.weight = weight;
     take(update);
-    // As llama.cpp: an alpha of 0 leaves the product as it is.
+    // An alpha of 0 means no scaling, as in llama.cpp.
     const double size = updates_.back().rank;
     updates_.back().factor = alpha->number() == 0 ? 1 : alpha->number() / size;
   }

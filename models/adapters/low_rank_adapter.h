@@ -1,5 +1,5 @@
-// A LoRA adapter as people download it: a folder of PEFT's, or a GGUF file of llama.cpp's
-// converter. Source: Hu et al. 2021, arXiv:2106.09685.
+// Files of a LoRA adapter: a PEFT folder, or a GGUF file of llama.cpp's converter. Source: Hu et
+// al. 2021, arXiv:2106.09685.
 #pragma once
 
 #include <cstdint>
@@ -20,64 +20,64 @@ class Checkpoint;
 class GgufFile;
 class SafetensorsFile;
 
-/// Ranks above it are mistakes: published ones are at most 256.
+/// Limit of ranks: published adapters have ranks up to 256.
 constexpr uint32_t kMostRank = 1024;
 
-/// A or B of one weight W, or those of all experts in one tensor.
+/// Matrix A or B of one weight W, or of all experts in one tensor.
 struct LowRankFactor {
   const CheckpointTensor* tensor = nullptr;
   uint64_t width = 0;                                 // columns of W for A, rows for B
-  uint64_t of_expert = 0, of_rank = 0, of_width = 0;  // from one to the next, in elements
+  uint64_t of_expert = 0, of_rank = 0, of_width = 0;  // strides in elements
 
   uint64_t index(uint64_t expert, uint64_t of_the_rank, uint64_t of_the_width) const {
     return expert * of_expert + of_the_rank * of_rank + of_the_width * of_width;
   }
 };
 
-/// What an adapter adds to one weight W: factor * B A.
+/// An adapter's update of one weight W: factor * B A.
 struct LowRankUpdate {
-  std::string weight;  // as files of the base model call it
+  std::string weight;  // name in the base model's files
   uint32_t rank = 0;
-  uint64_t experts = 1;    // whose W are one tensor
-  bool parameter = false;  // PEFT made it of a parameter: LowRankAdapter::turned()
+  uint64_t experts = 1;    // number of experts whose W share a tensor
+  bool parameter = false;  // the target is a parameter, see LowRankAdapter::turned()
   double factor = 1;       // alpha / rank, or alpha / sqrt(rank) (rsLoRA: Kalajdzievski 2023,
                            // arXiv:2312.03732)
   LowRankFactor down, up;  // A, B
 };
 
-/// Checked but for what the base model says: that it has these weights, and their shapes.
+/// An adapter's files, checked except for what needs the base model: that it has these weights with
+/// these shapes.
 class LowRankAdapter {
  public:
   /// path: a folder with adapter_config.json and adapter_model.safetensors, or a GGUF file. Throws
-  /// ModelError, naming file and tensor, when it is malformed, holds more than low-rank matrices
-  /// (DoRA, biases, whole modules) or none.
+  /// ModelError, naming file and tensor, when it is malformed, contains more than low-rank matrices
+  /// (DoRA, biases, whole modules), or contains none.
   explicit LowRankAdapter(const std::filesystem::path& path, const ModelFiles& files = {});
   ~LowRankAdapter();
 
   /// The file that holds the tensors, for messages.
   const std::string& where() const { return where_; }
-  /// general.architecture of a GGUF file; empty: a folder of PEFT's, which goes with Hugging Face's
-  /// names.
+  /// general.architecture of a GGUF file; empty: a PEFT folder, which uses Hugging Face's names.
   const std::string& architecture() const { return architecture_; }
-  /// Sorted by weight, each once.
+  /// Updates sorted by weight, one for each weight.
   const std::vector<LowRankUpdate>& updates() const { return updates_; }
-  /// The largest.
+  /// The largest rank.
   uint32_t rank() const;
-  /// Whether it changes parameters, of a model as transformers has it since release 5.
+  /// Whether it changes parameters, which hold all experts in transformers since release 5.
   bool parameters() const { return parameters_; }
-  /// Whether what a file calls A of experts' parameter is for rows of W and B for columns, where
-  /// their widths do not tell. PEFT takes a parameter for (experts, columns, rows); since release
-  /// 0.19 it knows those that are not. transposed: whether this one is so.
+  /// Whether A and B of a parameter of experts are swapped, so that A has the width of W's rows and
+  /// B that of its columns; used when their widths are ambiguous. PEFT before release 0.19 assumed
+  /// that every parameter is (experts, columns, rows). transposed: whether this parameter is.
   bool turned(bool transposed) const { return turned_.value_or(old_parameters_ && !transposed); }
 
-  /// What the model's file holds under a name of the adapter's; null: nothing.
+  /// Returns the model's tensor for a name in the adapter; null: there is none.
   using FindTensor = std::function<const CheckpointTensor*(const std::string& name)>;
-  /// PEFT saves what it adapts of embeddings and outputs as well. Throws ModelError where such a
-  /// matrix is not the model's: it was trained too, or has other tokens. Of a quantized one shapes
-  /// alone are compared.
+  /// Compares embedding and output matrices, which PEFT saves with the adapter, with the model's.
+  /// Throws ModelError when they differ, because the matrix was trained too or has other tokens.
+  /// For quantized matrices only shapes are compared.
   void compare_copies(const FindTensor& find) const;
 
-  /// Values of one of its tensors. Throws ModelError where one is NaN or infinite.
+  /// Values of one of its tensors. Throws ModelError for NaN or infinity.
   std::vector<float> values(const CheckpointTensor& tensor) const;
 
  private:
@@ -85,17 +85,17 @@ class LowRankAdapter {
   void read_gguf(const ModelFile& file);
   [[noreturn]] void fail(const std::string& tensor, const std::string& problem,
                          const std::string& remedy = {}) const;
-  /// Pairs of A and B that belong to one weight, by their shapes. experts: of matrices, one beside
-  /// the other.
+  /// Adds an update after checking the shapes of A and B. experts: number of experts in its
+  /// matrices.
   void take(LowRankUpdate update, uint64_t experts = 1);
-  /// Finds turned_ where both parameters of experts are there.
+  /// Sets turned_ by the widths, if both parameters of experts are present.
   void compare_parameters();
 
   std::string where_, architecture_;
   std::unique_ptr<SafetensorsFile> safetensors_;
   std::unique_ptr<GgufFile> gguf_;
   std::vector<LowRankUpdate> updates_;
-  std::vector<std::pair<std::string, const CheckpointTensor*>> copies_;  // by the model's names
+  std::vector<std::pair<std::string, const CheckpointTensor*>> copies_;  // by names of the model
   bool parameters_ = false, old_parameters_ = false;
   std::optional<bool> turned_;
 };

@@ -20,7 +20,7 @@ constexpr const char* kRemedy =
     "merge the adapter into its model with PEFT (merge_and_unload), or take another one";
 constexpr double kLargestAlpha = 1e6;
 
-/// Keys that mean more than A and B where they are neither false, null, empty nor `none`.
+/// Keys that are refused unless they are false, null, empty or `none`: they mean more than A and B.
 constexpr std::pair<const char*, const char*> kRefused[] = {
     {"use_dora", "asks for DoRA"},
     {"use_qalora", "asks for QALoRA"},
@@ -31,12 +31,12 @@ constexpr std::pair<const char*, const char*> kRefused[] = {
     {"trainable_token_indices", "names tokens that were trained"},
     {"alora_invocation_tokens", "asks for an adapter that begins at certain tokens"}};
 
-/// Ways of beginning that also change the model's own weights: A and B belong to what is left of
-/// those. PEFT writes another value once it has converted an adapter.
+/// Initializations that also change the base weights, so that A and B fit only the changed weights.
+/// PEFT writes another value after it has converted such an adapter.
 constexpr std::string_view kChangingBeginnings[] = {"pissa", "olora", "corda", "loftq"};
 
-/// Parameters of experts in their order; of other modules it is the weight. PEFT names them without
-/// their module where it can.
+/// Parameters of experts, in PEFT's order; other modules have one, the weight. PEFT omits the
+/// module's name where it can.
 constexpr const char *kOfExperts[] = {"gate_up_proj", "down_proj"}, *kOfOthers[] = {"weight"};
 constexpr std::string_view kExperts = "experts", kWrapped = ".base_layer";
 
@@ -54,7 +54,7 @@ bool matches(const std::string& pattern, const std::string& module, const std::s
   }
 }
 
-/// As PEFT looks for a module in rank_pattern and alpha_pattern.
+/// Finds a module's value in rank_pattern or alpha_pattern, by PEFT's rules.
 const double* value_for(const std::vector<std::pair<std::string, double>>& patterns,
                         const std::string& module, const std::string& where) {
   for (const auto& [pattern, value] : patterns)

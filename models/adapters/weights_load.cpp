@@ -36,7 +36,7 @@ class MergingLoad : public WeightsLoad {
   std::shared_ptr<const AdapterStack> adapters_;
   AdapterMerge merge_;
   WeightReader reader_;
-  std::optional<Weights> weights_;  // once all are on the device
+  std::optional<Weights> weights_;  // set once all are on the device
 };
 
 }  // namespace

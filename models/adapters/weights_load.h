@@ -1,4 +1,4 @@
-// Weights as loading asks for them: with adapters merged, at once or a part at a time.
+// Loading weights with adapters merged, at once or in parts.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace mulciber {
 
-/// Adapters that `options` ask to be merged into weights; null: none. Throws ModelError as
-/// AdapterStack.
+/// The adapters of `options` to merge into weights; null: none. Throws ModelError as AdapterStack.
 std::shared_ptr<const AdapterStack> merged_adapters(const WeightTable& table,
                                                     const Checkpoint& checkpoint,
                                                     const ModelOptions& options);
 
-/// checkpoint outlives it. Throws as Weights, and as merged_adapters().
+/// Begins loading in parts. The checkpoint must outlive the result. Throws as WeightReader, and as
+/// merged_adapters().
 std::unique_ptr<WeightsLoad> start_weights(Device& device, WeightTable table,
                                            const Checkpoint& checkpoint, const std::string& family,
                                            const ModelOptions& options);
-/// The weights that load() of a model begins with: those of `options` where they are there already.
-/// Throws as start_weights().
+/// Returns options.weights if they are already loaded, and else loads the weights. Throws as
+/// start_weights().
 Weights weights_of(Device& device, const WeightTable& table, const Checkpoint& checkpoint,
                    const std::string& family, const ModelOptions& options);
 
