@@ -1,4 +1,4 @@
-// Vectors of texts in slices.
+// Text embeddings in slices.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace mulciber {
 struct EmbeddingTask::Work {
   std::shared_ptr<TextEncoder::Impl> encoder;
   bool truncated = false;
-  std::unique_ptr<EncodingPass> started;  // until the task has it
+  std::unique_ptr<EncodingPass> started;  // until the task takes it
   const EncodingPass* pass = nullptr;
 
   explicit Work(std::shared_ptr<TextEncoder::Impl> owner) : encoder(std::move(owner)) {}
@@ -101,7 +101,7 @@ TextVector EmbeddingTask::result() {
   if (!done())
     throw SettingError("EmbeddingTask", "is not done", "ask for its result when done() says so");
   TextVector result = {.tokens = tokens(), .truncated = work_->truncated};
-  if (!recorded()) return result;  // it was cancelled
+  if (!recorded()) return result;  // the task was cancelled
   result.values = work_->pass->values();
   if (!std::ranges::all_of(result.values, [](float value) { return std::isfinite(value); }))
     throw ModelError("vector of a text", "holds NaN or infinity",

@@ -14,17 +14,17 @@
 namespace mulciber {
 namespace {
 
-// Of a text that a decoder turns into a vector; its angles and positions take memory.
+// Limit of a decoder's texts; rotary angles and positions take memory.
 constexpr uint32_t kMostDecoderTokens = 8192;
 
-/// As far as "has".
+/// Beginning of an error message, up to "has".
 std::string class_of(const Checkpoint& checkpoint) {
   if (checkpoint.gguf()) return "has";
   const std::string name = checkpoint.model_class();
   return "is of class " + (name.empty() ? "none" : printable(name)) + ", which has";
 }
 
-/// Where `part` stands in `whole` from `from` on, or the end.
+/// Index of `part` in `whole`, from `from` on, or the end.
 size_t place_of(std::span<const int32_t> part, std::span<const int32_t> whole, size_t from) {
   const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(std::min(from, whole.size()));
   const auto found = std::search(begin, whole.end(), part.begin(), part.end());
@@ -38,7 +38,7 @@ void EncoderRunner::load(const OpenModel& opened, const LoadOptions& options, Ca
   const auto start = Clock::now();
   opened.require(capability);
   const std::string where = opened.checkpoint().path().string();
-  const EncoderConfig* wanted = opened.architecture().encoder();  // none of a decoder
+  const EncoderConfig* wanted = opened.architecture().encoder();  // nullptr for decoders
   const Extents extents = opened.architecture().extents();
   if (task == EncoderTask::kClassify && wanted && !wanted->lost_head.empty())
     throw ModelError(where, wanted->lost_head, "use the model's Hugging Face folder");
@@ -73,7 +73,7 @@ TokenizedInput EncoderRunner::tokenize(const std::string& text, const std::strin
   TokenizedInput input;
   input.ids.ids.assign(all.ids.begin(), all.ids.end());
   input.ids.types.assign(all.type_ids.begin(), all.type_ids.end());
-  // A model that tells no segments apart may have a tokenizer that does.
+  // A model without token types may have a tokenizer with them.
   if (config().embedding.types < 2) std::ranges::fill(input.ids.types, 0);
   const std::vector<int32_t> first = tokenizer->encode(text, bare);
   input.first_begin = place_of(first, all.ids, 0);
@@ -81,7 +81,7 @@ TokenizedInput EncoderRunner::tokenize(const std::string& text, const std::strin
   input.second_begin = input.second_end = input.first_end;
   if (pair) {
     const std::vector<int32_t> second = tokenizer->encode(*pair, bare);
-    // The last of what may be several places: nothing but added tokens stands behind the text.
+    // The last of several occurrences is the text, because only added tokens follow it.
     size_t begin = place_of(second, all.ids, input.first_end);
     for (size_t next = begin; !second.empty() && next < all.ids.size();
          next = place_of(second, all.ids, next + 1))

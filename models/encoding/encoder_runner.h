@@ -1,4 +1,4 @@
-// What stands behind TextEncoder, Classifier and PassageReader: texts to inputs, inputs to batches.
+// Common part of TextEncoder, Classifier and PassageReader: tokenizing texts and running batches.
 #pragma once
 
 #include <functional>
@@ -14,40 +14,38 @@
 
 namespace mulciber {
 
-/// A text as ids, or a pair of them, and where the texts' own tokens stand among those that the
-/// tokenizer adds.
+/// A text or a pair of texts as ids, and the ranges of the texts' own tokens between added ones.
 struct TokenizedInput {
   EncoderInput ids;
   size_t first_begin = 0, first_end = 0;
-  size_t second_begin = 0, second_end = 0;  // alike: there is no second text
+  size_t second_begin = 0, second_end = 0;  // equal: there is no second text
   bool truncated = false;
 };
 
 struct EncoderRunner {
   std::shared_ptr<Device> device;
   std::unique_ptr<Model> model;
-  EncodingModel* encoder = nullptr;  // what it can do
+  EncodingModel* encoder = nullptr;  // the model's interface
   std::shared_ptr<const Tokenizer> tokenizer;
   EncoderStatistics statistics;
 
-  /// task: what the checkpoint must have been trained to do; kNone: anything. Throws ModelError
-  /// before anything is loaded where it was not. weights: ModelOptions::weights.
+  /// Loads a model. task: the task that the checkpoint must be trained for; kNone: any. Throws
+  /// ModelError, before anything is loaded, for another task. weights: ModelOptions::weights.
   void load(const OpenModel& opened, const LoadOptions& options, Capability capability,
             EncoderTask task, std::shared_ptr<WeightsLoad> weights = {});
   const EncoderConfig& config() const { return encoder->config(); }
 
-  /// Of nothing but its own tokens: where ids of a whole input hold those of its texts. pair: none,
-  /// or the second text. Throws ModelError where the tokenizer has no rule for pairs.
+  /// Tokenizes a text, or a pair, and finds the texts' own tokens in the result. pair: the second
+  /// text; nullptr: none. Throws ModelError when the tokenizer has no rule for pairs.
   TokenizedInput tokenize(const std::string& text, const std::string* pair) const;
-  /// Takes tokens from the end of the longer text until no more than `most` are left. where: for
-  /// the message of the ModelError where `truncate` is false, or nothing of the texts would be
-  /// left.
+  /// Truncates the longer text at its end until `most` tokens remain. Throws ModelError about
+  /// `where` when `truncate` is false, or when nothing of the texts would remain.
   void fit(TokenizedInput& input, uint32_t most, bool truncate, const std::string& where) const;
 
-  /// Begins the statistics of a call.
+  /// Resets the statistics for a call.
   void begin(size_t texts);
-  /// Runs all inputs in batches of like lengths; `take` gets the values of each. Returns early
-  /// where the call is cancelled.
+  /// Runs all inputs in batches of similar lengths; `take` gets the values of each. Returns early
+  /// when the call is cancelled.
   void run(std::span<const EncoderInput> inputs, EncoderOutput output, bool normalized,
            const BatchOptions& options,
            const std::function<void(size_t index, std::vector<float> values)>& take);

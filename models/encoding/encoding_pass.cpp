@@ -85,7 +85,7 @@ EncodingPass::EncodingPass(Device& device, const TextEncoderNetwork& network,
     const Shape shape = {length, network.embedding_columns()};
     table_ = device.memory().allocate(shape.elements() * sizeof(float), MemoryUsage::kActivations);
     table = table_.tensor(shape, DataType::kF32);
-    // No token is padding, and token i has row i.
+    // No token is padding, and token i reads row i of the given embeddings.
     std::vector<uint32_t> ids(tokens_, network.no_padding());
     network.set_row(words_, layout_, 0, ids, std::vector<uint32_t>(tokens_), tokens_);
     ids.resize(length);
@@ -113,7 +113,7 @@ std::optional<Stage> EncodingPass::next() {
     BufferView to = table_.view();
     to.size = embeddings_->size;
     stage.copies.push_back({*embeddings_, to});
-    // Rows that nobody gives are zeros: what stands in memory might be no number.
+    // The remaining rows are zeros, because uninitialized memory could hold NaN.
     const uint64_t rest = table_.view().size - to.size;
     if (rest > 0) {
       stage.updates.push_back(

@@ -1,4 +1,5 @@
-// One text through an encoder, in slices: its vector and its states stay on the device.
+// A pass of an encoder over one text, in slices. Its embedding and hidden states stay on the
+// device.
 #pragma once
 
 #include <optional>
@@ -12,29 +13,29 @@
 
 namespace mulciber {
 
-/// What an EncodingPass reads, and makes of it.
+/// Input and output of an EncodingPass.
 struct EncodingStart {
-  EncoderInput input;  // ids and types of a text; of embeddings nothing
-  /// In place of ids: (tokens, columns of the table of words) f32, read by the first slice.
+  EncoderInput input;  // ids and types of a text; empty with embeddings
+  /// Instead of ids: (tokens, columns of the token embedding table) f32, read by the first slice.
   std::optional<BufferView> embeddings;
   uint32_t tokens = 0;
   EncoderOutput output = EncoderOutput::kMean;
   bool normalized = false;
 };
 
-/// Adds what an output is made of states by: f32.
+/// Adds the operations from hidden states to an output. Returns f32.
 Tensor encoder_output(ProgramBuilder& builder, const TextEncoderNetwork& network,
                       EncoderOutput output, const Tensor& states, const Tensor& control,
                       const TextEncoderControl& layout);
 
-/// Made by EncodingModel::start(). Must not outlive the network.
+/// Created by EncodingModel::start(). It must not outlive the network.
 class EncodingPass : public StageSource {
  public:
-  /// length: tokens that the program is built for.
+  /// length: tokens of the program, at least those of the text.
   EncodingPass(Device& device, const TextEncoderNetwork& network, const EncodingStart& start,
                uint32_t length);
 
-  /// What such a pass of that length dispatches; nothing is allocated.
+  /// Pipelines of a pass of this length; nothing is allocated.
   static std::vector<PipelineKey> pipelines(const Capabilities& device,
                                             const TextEncoderNetwork& network, uint32_t length,
                                             EncoderOutput output, bool normalized,
@@ -44,20 +45,20 @@ class EncodingPass : public StageSource {
   void ended(uint64_t stages) override { ended_ = stages; }
   bool done() const override { return ended_ == stages(); }
 
-  /// Of the whole pass.
+  /// Stages of the whole pass.
   uint64_t stages() const { return embeddings_ ? 2 : 1; }
   uint32_t tokens() const { return tokens_; }
-  /// One row.
+  /// The embedding, one row.
   PaddedRows vector() const;
-  /// A row for each token: those after the last layer.
+  /// Hidden states after the last layer, a row for each token.
   PaddedRows states() const;
-  /// The vector on the host, of a pass that is done.
+  /// The embedding in CPU memory; the pass must be done.
   std::vector<float> values() const;
 
  private:
   TextEncoderControl layout_;
   uint32_t tokens_;
-  std::optional<BufferView> embeddings_;  // the host's
+  std::optional<BufferView> embeddings_;  // in the application's buffer
   Buffer control_, table_, copy_;
   ControlWords words_;
   Tensor vector_, states_;

@@ -1,5 +1,5 @@
-// Answers in passages: Rajpurkar et al. 2016, arXiv:1606.05250; without one: Rajpurkar et al. 2018,
-// arXiv:1806.03822; windows: Devlin et al. 2019, arXiv:1810.04805.
+// Extractive question answering: Rajpurkar et al. 2016, arXiv:1606.05250; unanswerable questions:
+// Rajpurkar et al. 2018, arXiv:1806.03822; windows: Devlin et al. 2019, arXiv:1810.04805.
 #include <algorithm>
 #include <chrono>
 
@@ -15,13 +15,13 @@
 namespace mulciber {
 namespace {
 
-/// Tokens [first, first + count) of a passage, and where the first stands in its input.
+/// Tokens [first, first + count) of a passage; position: index of the first in the input.
 struct Window {
   size_t first, count, position;
 };
 
-/// The passage's tokens, in windows of at most `room` that share `overlap`, but not more than half
-/// of them: a question of many tokens, or a short model, would read all of them again and again.
+/// Divides the passage's tokens into windows of at most `room` that share `overlap` tokens, but at
+/// most half of them: otherwise a long question or a short context would make nearly equal windows.
 std::vector<Window> windows_of(size_t tokens, size_t room, size_t overlap, size_t position) {
   const size_t step = room - std::min(overlap, room / 2);
   std::vector<Window> windows;
@@ -36,8 +36,8 @@ struct Span {
   double score;
 };
 
-/// Probabilities of a side of the answer over a window's tokens, and over the first token of the
-/// input, which stands for none; that is the last element.
+/// Probabilities of the answer's start (side 0) or end (1) over a window's tokens. The last element
+/// is that of no answer, for which the input's first token stands.
 std::vector<double> side_probabilities(std::span<const float> values, const Window& window,
                                        size_t side, bool may_be_none) {
   std::vector<float> logits;
@@ -47,7 +47,7 @@ std::vector<double> side_probabilities(std::span<const float> values, const Wind
   return host_softmax(logits);
 }
 
-/// Adds the spans of a window, the best of each start alone.
+/// Adds the best span of a window for each start.
 void add_spans(std::vector<Span>& spans, const Window& window, std::span<const double> starts,
                std::span<const double> ends, size_t longest) {
   for (size_t i = 0; i < window.count; ++i) {
@@ -87,8 +87,8 @@ std::vector<PassageAnswer> PassageReader::answer(const std::string& question,
   const PassageWords words = passage_words(*impl_->tokenizer, passage);
   impl_->begin(1);
   if (words.ids.empty() || options.best == 0) return {};
-  // Around what the passage's tokens stand among: the question and what the tokenizer adds. A
-  // passage of one word shows where.
+  // Tokenizing the question with one word of the passage gives the tokens around the passage, and
+  // its position.
   const std::string some = passage.substr(words.words.front().begin,
                                           words.words.front().end - words.words.front().begin);
   const TokenizedInput frame = impl_->tokenize(question, &some);
@@ -122,7 +122,7 @@ std::vector<PassageAnswer> PassageReader::answer(const std::string& question,
   impl_->statistics.tokenize_seconds = seconds_since(start);
 
   std::vector<Span> spans;
-  double none = 1;  // no window says that there is an answer
+  double none = 1;  // probability that no window has an answer
   size_t done = 0;
   impl_->run(inputs, EncoderOutput::kSpans, false, options.batch,
              [&](size_t index, std::vector<float> values) {
@@ -143,8 +143,7 @@ std::vector<PassageAnswer> PassageReader::answer(const std::string& question,
   std::stable_sort(spans.begin(), spans.end(),
                    [](const Span& a, const Span& b) { return a.score > b.score; });
   for (const Span& span : spans) {
-    if (answers.size() > options.best)
-      break;  // one more than are asked for: none may be among them
+    if (answers.size() > options.best) break;  // one extra answer, because one may be "no answer"
     const size_t begin = words.words[words.word_of[span.first]].begin;
     const size_t end = words.words[words.word_of[span.last]].end;
     const bool there = std::any_of(answers.begin(), answers.end(), [&](const PassageAnswer& one) {

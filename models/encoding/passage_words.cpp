@@ -5,7 +5,7 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// Of ASCII: what is beyond belongs to its word.
+/// Whether a character is ASCII punctuation; other characters belong to words.
 bool is_mark(char c) {
   return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
          (c >= '{' && c <= '~');
@@ -38,7 +38,7 @@ PassageWords cut(const Tokenizer& tokenizer, const std::string& passage, bool at
 }  // namespace
 
 PassageWords passage_words(const Tokenizer& tokenizer, const std::string& passage) {
-  size_t end = passage.size();  // blanks behind the last word are nobody's
+  size_t end = passage.size();  // trailing blanks belong to no word
   while (end > 0 && is_blank(passage[end - 1])) --end;
   const std::vector<int32_t> whole =
       tokenizer.encode(passage.substr(0, end), {.add_special = false, .parse_special = false});

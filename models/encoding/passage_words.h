@@ -1,4 +1,4 @@
-// The words of a passage, and which tokens of it are whose.
+// The words of a passage and their tokens.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace mulciber {
 
 struct PassageWords {
   struct Word {
-    size_t begin, end;  // bytes of the passage, without blanks around it
+    size_t begin, end;  // byte range in the passage, without blanks
   };
   std::vector<Word> words;
   std::vector<uint32_t> ids;    // tokens of the passage
-  std::vector<size_t> word_of;  // of each token
+  std::vector<size_t> word_of;  // word of each token
 };
 
-/// Words end at blanks, and where that gives the same tokens as the whole passage has, marks of
-/// punctuation are words too. Each word is tokenized with the blanks before it.
+/// Splits a passage at blanks. Punctuation marks are words too if that gives the tokens of the
+/// whole passage. Each word is tokenized with the blanks before it.
 PassageWords passage_words(const Tokenizer& tokenizer, const std::string& passage);
 
 }  // namespace mulciber

@@ -24,7 +24,7 @@ std::string last_part(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-/// The one mode that a Pooling module's configuration switches on.
+/// Reads the mode of a Pooling module, which must be one.
 Pooling read_pooling(const ModelFile& file) {
   const Json object = read_json(file);
   const ConfigReader config(object, file.path().string(), kRemedy);
@@ -53,7 +53,7 @@ Pooling read_pooling(const ModelFile& file) {
                                   "weightedmean are known");
 }
 
-/// A matrix or vector of a module's file, as floats.
+/// Reads a matrix or vector of a module's file as floats.
 std::vector<float> read_values(const SafetensorsFile& file, const std::filesystem::path& path,
                                const char* name, const std::vector<uint64_t>& shape) {
   const CheckpointTensor* tensor = file.find(name);
@@ -148,14 +148,14 @@ void read_prompts(const Checkpoint& checkpoint, SentenceConfig& sentence) {
     config.fail("default_prompt_name", "names no prompt of `prompts`");
 }
 
-/// Such a file says how states are pooled and no more; programs that read it give vectors of length
-/// 1.
+/// Reads the pooling type, the only setting in a GGUF file. Embeddings are normalized, as in other
+/// programs that read such files.
 void read_gguf_pooling(const Checkpoint& checkpoint, SentenceConfig& sentence) {
   const GgufMetadata metadata(checkpoint);
   sentence.normalize = true;
   const double type = metadata.number("pooling_type", 0);
   sentence.from_files = type != 0;
-  if (type == 2 || type == 4) sentence.pooling = Pooling::kFirst;  // 4: what a classifier is given
+  if (type == 2 || type == 4) sentence.pooling = Pooling::kFirst;  // 4: a classifier's input
   if (type == 3) sentence.pooling = Pooling::kLast;
   if (type < 0 || type > 4)
     metadata.fail(metadata.full("pooling_type"), "is none of the known numbers 0 to 4");

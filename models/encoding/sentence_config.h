@@ -1,5 +1,4 @@
-// How a checkpoint's states become the vector of a text, as the files beside it say that
-// sentence-transformers writes.
+// sentence-transformers' settings: how hidden states become the embedding of a text.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +15,19 @@
 namespace mulciber {
 
 struct SentenceConfig {
-  bool from_files = false;  // the checkpoint says that it was made for vectors
+  bool from_files = false;  // the files declare an embedding model
   Pooling pooling = Pooling::kMean;
-  std::vector<DenseModule> dense;  // what pooled states go through
+  std::vector<DenseModule> dense;  // modules after pooling
   bool normalize = false;
-  std::optional<uint32_t> max_tokens;          // of a text, where it is fewer than the model takes
+  std::optional<uint32_t> max_tokens;          // limit of a text, if below the model's
   std::map<std::string, std::string> prompts;  // by name
-  std::string default_prompt;                  // its name, or ""
+  std::string default_prompt;                  // name of the default prompt, or ""
 };
 
-/// modules.json, its Pooling and Dense modules, sentence_bert_config.json and
-/// config_sentence_transformers.json, or a GGUF file's key; what is missing stays as above. Throws
-/// ModelError naming file and key for what would change the numbers and is not supported.
+/// Reads modules.json, its Pooling and Dense modules, sentence_bert_config.json and
+/// config_sentence_transformers.json, or a GGUF file's key; missing settings keep the defaults
+/// above. Throws ModelError naming file and key for unsupported settings that would change the
+/// embeddings.
 SentenceConfig read_sentence_config(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

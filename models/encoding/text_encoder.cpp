@@ -17,7 +17,7 @@
 namespace mulciber {
 namespace {
 
-/// Inputs of a list of texts, cut where they are too long.
+/// Tokenizes a list of texts, and truncates those that are too long.
 std::vector<EncoderInput> tokenized(EncoderRunner& runner, std::span<const ClassifierInput> texts,
                                     uint32_t most, bool truncate, std::vector<bool>& truncated) {
   const auto start = Clock::now();
@@ -34,7 +34,7 @@ std::vector<EncoderInput> tokenized(EncoderRunner& runner, std::span<const Class
   return inputs;
 }
 
-/// Probabilities of labels: each of its own, or shares of 1.
+/// Probabilities of labels: independent (sigmoid) if `several`, else their sum is 1 (softmax).
 std::vector<float> probabilities_of(std::span<const float> logits, bool several) {
   if (!several) {
     const std::vector<double> shares = host_softmax(logits);
@@ -48,7 +48,7 @@ std::vector<float> probabilities_of(std::span<const float> logits, bool several)
 
 }  // namespace
 
-// --- Vectors -------------------------------------------------------------------------------------
+// --- Embeddings ----------------------------------------------------------------------------------
 
 void TextEncoder::Impl::open(std::shared_ptr<Device> on, const OpenModel& opened,
                              const LoadOptions& options, std::shared_ptr<WeightsLoad> weights) {

@@ -1,4 +1,4 @@
-// What stands behind a TextEncoder and its tasks.
+// The implementation of TextEncoder, which its tasks share.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace mulciber {
 struct TextEncoder::Impl : EncoderRunner {
   SentenceConfig sentence;
 
-  /// weights: ModelOptions::weights.
+  /// Loads the model. weights: ModelOptions::weights.
   void open(std::shared_ptr<Device> on, const OpenModel& opened, const LoadOptions& options,
             std::shared_ptr<WeightsLoad> weights = {});
   uint32_t most_tokens() const;
-  /// What stands before a text.
+  /// The prefix of every text.
   std::string prompt(const EmbedOptions& options) const;
   EncoderOutput output(const EmbedOptions& options) const;
   std::vector<TextVector> vectors(std::span<const EncoderInput> inputs,

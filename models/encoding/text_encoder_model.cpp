@@ -19,22 +19,22 @@
 namespace mulciber {
 namespace {
 
-// Lengths are rounded up, so that few programs serve all texts.
+// Lengths are rounded up to multiples of it, so that few programs serve all texts.
 constexpr uint32_t kTextLengthStep = 8;
 constexpr size_t kProgramsKept = 24;
 constexpr uint64_t kProgramBytesKept = 256ull << 20;
 constexpr uint32_t kMostRows = 1024;
-// What padding takes away from a batch's rectangle before it is worth packing: spreading and
-// packing take two dispatches a layer.
+// A batch is packed if its tokens fill less than this share of the padded rectangle: packing and
+// unpacking take two dispatches a layer.
 constexpr double kPackedShare = 0.95;
 
-/// In steps of a 32nd to a 16th, so that few programs serve all batches.
+/// Rounds up, by at most a 32nd or to a multiple of 8, so that few programs serve all batches.
 uint32_t rounded_tokens(uint32_t tokens) {
   const uint32_t step = std::max(kTextLengthStep, std::bit_floor(tokens) / 32);
   return (tokens + step - 1) / step * step;
 }
 
-/// 1, 2, 3, 4, 6, 8, 12, ...: at most a third of a batch is padding.
+/// Rounds up to 1, 2, 3, 4, 6, 8, 12, ...: at most a third of a batch is padding.
 uint32_t rounded_rows(uint32_t rows) {
   const uint32_t power = std::bit_ceil(rows), between = power / 4 * 3;
   return rows <= between ? between : power;
@@ -69,7 +69,7 @@ bool finite(std::span<const float> values) {
 
 struct TextEncoderModel::Shape {
   uint32_t rows, length;
-  uint32_t packed;  // as TextEncoderControl::packed
+  uint32_t packed;  // see TextEncoderControl::packed
   EncoderOutput output;
   bool normalized;
   bool operator==(const Shape&) const = default;
@@ -79,7 +79,7 @@ struct TextEncoderModel::Programs {
   Shape shape;
   TextEncoderControl layout;
   Buffer control;
-  ControlWords words;  // without texts
+  ControlWords words;  // words without texts
   Tensor result;
   std::optional<Program> program;
 
@@ -145,7 +145,7 @@ uint32_t TextEncoderModel::batch_limit(uint32_t length) {
       std::max(uint64_t{rounded} * network_.widest_columns() * size_of(network_.activations()),
                network_.pair_bytes(rounded) + sizeof(uint32_t));
   uint32_t best = 1;
-  // Half of the memory: the programs of another shape may still be there.
+  // Only half of the memory is used, because programs of another shape may still exist.
   for (uint32_t rows = 1; rows <= kMostRows; ++rows) {
     const uint32_t places = rounded_rows(rows) * rounded;
     const Shape shape = {rounded_rows(rows), rounded, places, EncoderOutput::kMean, false};
@@ -220,7 +220,7 @@ uint32_t TextEncoderModel::rounded_length(size_t tokens) const {
 }
 
 std::unique_ptr<EncodingPass> TextEncoderModel::start(const EncodingStart& start) {
-  // Of embeddings the number is checked as that of ids would be.
+  // The number of embeddings is checked like a number of ids.
   EncoderInput input = start.input;
   if (start.embeddings) input.ids.assign(start.tokens, 0);
   check({{&input, 1}, start.output, start.normalized});

@@ -11,11 +11,12 @@
 
 namespace mulciber {
 
-/// Inputs and outputs by the names of Hugging Face transformers, and batches of texts.
+/// An encoder-only model: forward passes with the names of Hugging Face transformers, and batches
+/// of texts.
 class TextEncoderModel : public Model, public EncodingModel {
  public:
-  /// Throws ModelError when configuration and tensors disagree, DeviceError when the weights do not
-  /// fit.
+  /// Loads the model. Throws ModelError when configuration and tensors disagree, DeviceError when
+  /// the weights do not fit.
   TextEncoderModel(Device& device, const Checkpoint& checkpoint, const EncoderConfig& config,
                    const ModelOptions& options);
   ~TextEncoderModel() override;
@@ -55,7 +56,7 @@ class TextEncoderModel : public Model, public EncodingModel {
   Weights weights_;
   TextEncoderNetwork network_;
   size_t dense_modules_ = 0;
-  std::list<std::unique_ptr<Programs>> programs_;  // the one used last first
+  std::list<std::unique_ptr<Programs>> programs_;  // most recently used first
 };
 
 Extents extents_of(const EncoderConfig& config);
