@@ -1,4 +1,4 @@
-// The public attention: arrays go to the device, a program of layers/attention_family.h runs there.
+// The public attention: uploads arrays and runs a program of layers/attention_family.h.
 #include "mulciber/attention.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void check_description(AttentionDescription& d) {
                      "give a mask");
 }
 
-/// A projection of each head as one of all: zeros elsewhere.
+/// Combines the heads' projections to one block-diagonal matrix.
 FloatArray of_all_heads(const char* what, const FloatArray& weight, uint32_t heads) {
   if (weight.shape.size() != 3) return weight;
   check_array(what, weight, 3);
@@ -83,11 +83,11 @@ struct Attention::Impl {
 
   std::shared_ptr<Device> device_;
   AttentionDescription description_;
-  AttentionFamily family_;  // weights alone: options are those of a call
+  AttentionFamily family_;  // weights only; options come with a call
   std::optional<Linear> output_;
   std::vector<Buffer> weights_;
 
-  // The program of the last call; calls with the same signature share it.
+  // The program of the last call, which calls with an equal signature run again.
   std::vector<uint64_t> signature_;
   std::vector<Buffer> buffers_;
   Tensor queries_, keys_, values_, words_, result_, map_;
@@ -115,7 +115,7 @@ Attention::Impl::Impl(std::shared_ptr<Device> given_device, AttentionDescription
 }
 
 Tensor Attention::Impl::allocate(std::vector<Buffer>& buffers, const Shape& shape, DataType type) {
-  const uint64_t bytes = std::max<uint64_t>(shape.elements() * 4, 4);  // keys may be none
+  const uint64_t bytes = std::max<uint64_t>(shape.elements() * 4, 4);  // there may be no keys
   buffers.push_back(device_->memory().allocate(bytes, MemoryUsage::kActivations));
   return buffers.back().tensor(shape, type);
 }
@@ -199,7 +199,7 @@ void Attention::Impl::build(const AttentionPlan& plan, const AttentionInputs& in
 
 AttentionResult Attention::Impl::run(const AttentionInputs& inputs) {
   const AttentionPlan plan = plan_attention(description_, inputs);
-  // Of the rest, options and words, nothing else changes what is recorded.
+  // The signature holds everything that changes the recorded program.
   std::vector<uint64_t> signature = {inputs.weights,
                                      &inputs.keys == &inputs.values,
                                      plan.words.size(),

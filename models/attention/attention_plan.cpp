@@ -19,7 +19,7 @@ namespace {
   throw ShapeError("attention", std::move(problem), std::move(remedy));
 }
 
-/// Columns of queries, keys or values in one head, once they are compressed and projected.
+/// Columns of queries, keys or values in one head, after compression and projection.
 uint32_t columns_of_head(const char* what, const FloatArray& array, const FloatArray* convolution,
                          const std::optional<Projection>& projection, uint32_t heads) {
   uint64_t columns = convolution ? convolution->shape[0] : array.shape[2];
@@ -33,7 +33,7 @@ uint32_t columns_of_head(const char* what, const FloatArray& array, const FloatA
   return static_cast<uint32_t>(columns / heads);
 }
 
-/// A call on its way to its options.
+/// Computes the options of one call.
 class Planner {
  public:
   Planner(const AttentionDescription& description, const AttentionInputs& inputs)
@@ -130,7 +130,7 @@ void Planner::plan_score() {
 
 void Planner::plan_keys() {
   options_.query_offset = inputs_.query_offset;
-  options_.causal = d_.causal && !d_.compression;  // a mask says it of compressed keys
+  options_.causal = d_.causal && !d_.compression;  // compressed keys use a mask instead
   options_.window = d_.window;
   if (!inputs_.key_counts.empty()) {
     std::vector<uint32_t> counts = inputs_.key_counts;
@@ -169,7 +169,8 @@ void Planner::plan_pattern() {
   if (options_.global_tokens) options_.control->globals = plan_.words.append(list.globals);
 }
 
-/// The given mask, and what hides compressed keys that are not whole past.
+/// The given mask, plus a causal mask of compressed keys: a key with a position after the query is
+/// masked.
 FloatArray Planner::compressed_mask() const {
   if (!inputs_.key_counts.empty() && !inputs_.query_offset)
     refuse("compressed keys are counted, and where the queries stand is not said",
@@ -226,10 +227,10 @@ void Planner::plan_bias() {
       alibi_bias(slopes.empty() ? alibi_slopes(d_.heads) : slopes, options_.bias_span));
 }
 
-/// The distance that no query is away from a key.
+/// A distance that no query and key exceed.
 uint32_t Planner::alibi_span() const {
   const auto keys = static_cast<int64_t>(plan_.kv_len), queries = static_cast<int64_t>(plan_.q_len);
-  int64_t least = keys, most = keys;  // keys that a batch entry counts
+  int64_t least = keys, most = keys;  // valid keys of a batch entry
   if (!inputs_.key_counts.empty()) {
     const auto counts = std::minmax_element(inputs_.key_counts.begin(), inputs_.key_counts.end());
     least = *counts.first;

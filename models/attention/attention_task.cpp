@@ -1,4 +1,4 @@
-// Attention maps in slices, and into images and buffers of the host's.
+// Attention maps in slices, and copies into the application's images and buffers.
 #include <algorithm>
 #include <optional>
 
@@ -18,7 +18,7 @@ struct AttentionTask::Work {
   std::shared_ptr<Translator::Impl> translator;  // one of the two
   std::shared_ptr<TextGenerator::Impl> generator;
   HeadMasks masks;
-  std::unique_ptr<AttentionPass> started;  // until the task has it
+  std::unique_ptr<AttentionPass> started;  // until the task takes it
   TranslationAttention* pair = nullptr;    // one of the two
   TextAttention* text = nullptr;
   std::optional<ImageCopies> images;
@@ -43,7 +43,7 @@ struct AttentionTask::Work {
     started = std::move(made);
     images.emplace(*device, text->largest_map());
   }
-  /// What the decoder was fed.
+  /// Input ids of the decoder.
   std::vector<uint32_t> fed(const Translation& translation) const {
     if (translation.source_ids.empty() || translation.ids.empty())
       throw ModelError("a translation", "of no tokens has no attention", "");

@@ -1,5 +1,4 @@
-// The public graph attention: arrays go to the device, a program of layers/graph_attention.h runs
-// there.
+// The public graph attention: uploads arrays and runs a program of layers/graph_attention.h.
 #include "mulciber/graph_attention.h"
 
 #include <algorithm>
@@ -71,7 +70,7 @@ GraphAttentionDescription gat_description(const FloatArray& weight, uint32_t hea
                                           const std::vector<float>& source) {
   const uint32_t size = columns_of_head("weight", {weight}, heads);
   const uint64_t columns = weight.shape[1];
-  // a . (W x) = (a W) x: a row of the projection for each head.
+  // Each head gets a row of the projection, because a . (W x) = (a W) x.
   const auto rows = [&](const std::vector<float>& vector) {
     if (vector.size() != uint64_t{heads} * size)
       refuse_graph(fmt::format("{} numbers for {} heads of {} columns", vector.size(), heads, size),
@@ -110,11 +109,11 @@ struct GraphAttentionLayer::Impl {
   std::shared_ptr<Device> device_;
   GraphAttention layer_;
   EdgeList graph_;
-  uint32_t neighbors_ = 0;  // the least that the graph's sources number
+  uint32_t neighbors_ = 0;  // least number of neighbours, by the graph's sources
   uint64_t columns_ = 0, neighbor_columns_ = 0;
   std::vector<Buffer> weights_;
 
-  // The program of the last call; calls with arrays of the same shapes share it.
+  // The program of the last call, which calls with equal shapes run again.
   std::vector<uint64_t> signature_;
   std::vector<Buffer> buffers_;
   Tensor nodes_in_, neighbors_in_, result_, edges_;
