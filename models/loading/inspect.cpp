@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kAny = std::int64_t{1} << 40;
 
-/// What holds for every Transformer, known or not: a width that the heads divide, unless the file
-/// gives the head's own.
+/// Checks a rule of every Transformer, known or not: heads divide the width, unless the file sets
+/// the head size.
 void check_heads(const ConfigReader& config) {
   const char* width = config.has("hidden_size") ? "hidden_size"
                       : config.has("d_model")   ? "d_model"
@@ -118,7 +118,7 @@ Json inspect(const OpenModel& model) {
       report["notes"].push_back("there is no general.architecture: the architecture is unknown");
   }
   if (model.find_family()) {
-    const CapabilitySet capabilities = model.capabilities();  // refuses what cannot be run
+    const CapabilitySet capabilities = model.capabilities();  // throws for models that cannot run
     report["capabilities"] = Json::array();
     for (const CapabilityRow& row : capability_rows())
       if (capabilities.has(row.capability)) report["capabilities"].push_back(row.name);

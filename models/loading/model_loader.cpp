@@ -1,4 +1,4 @@
-// Loading in slices.
+// Incremental loading.
 #include "mulciber/model_loader.h"
 
 #include <utility>
@@ -18,7 +18,7 @@ namespace mulciber {
 
 struct ModelLoader::Impl {
   std::shared_ptr<Device> device;
-  std::shared_ptr<const OpenModel> model;  // the weights are read from its files
+  std::shared_ptr<const OpenModel> model;  // source of the weights
   GeneratorOptions options;
   std::shared_ptr<WeightsLoad> weights;
   Progress progress;
@@ -35,13 +35,13 @@ struct ModelLoader::Impl {
                             model_type(model->checkpoint()), loading);
     progress.total = weights->total();
   }
-  /// The weights, of which this has no more then.
+  /// Hands the weights over, once.
   std::shared_ptr<WeightsLoad> take(Capability capability) {
     model->require(capability);
     if (!progress.complete || !weights)
       throw SettingError("ModelLoader", weights ? "is not complete" : "has given its model away",
                          "ask for the model once, when step() says that all is there");
-    options.on_plan = nullptr;  // it was told
+    options.on_plan = nullptr;  // it was called already
     return std::exchange(weights, nullptr);
   }
 };

@@ -10,7 +10,7 @@
 
 namespace mulciber {
 
-/// Throws as Checkpoint. open_model() (mulciber/open_model.h) shares what this gives.
+/// Opens a model. Throws as Checkpoint. open_model() (mulciber/open_model.h) shares the result.
 OpenModel open_files(const std::filesystem::path& path,
                      Checkpoint::Contents contents = Checkpoint::Contents::kModel);
 OpenModel open_files(std::vector<LentFile> files, const std::string& name);

@@ -1,4 +1,4 @@
-// Pipelines before they are needed.
+// Compiling pipelines before they are needed.
 #include <algorithm>
 #include <vector>
 
@@ -56,7 +56,7 @@ PipelineWarmup::PipelineWarmup(const TextEncoder& encoder, const EmbedOptions& o
 
 namespace {
 
-/// Of passes, and of copies of their maps into images.
+/// Pipelines of passes, and of copies of their maps into images.
 std::vector<PipelineKey> keys_of(const Device& device, AttentionPasses plan) {
   for (const PipelineKey& key : ImageCopies::pipelines(device.capabilities(), plan.largest))
     plan.keys.push_back(key);

@@ -1,4 +1,4 @@
-// From a family's record to its architecture.
+// Reading a checkpoint's architecture.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace mulciber {
 
-/// A checkpoint of that family, to be planned and loaded. Throws ModelError naming file and key.
+/// Reads the configuration of a checkpoint of this family, to plan and load it. Throws ModelError
+/// naming file and key.
 std::unique_ptr<const Architecture> read_architecture(const Checkpoint& checkpoint,
                                                       const ModelFamily& family);
 

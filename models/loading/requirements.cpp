@@ -1,4 +1,4 @@
-// What a host is told before it creates its device.
+// Requirements that an application asks for before it creates its device.
 #include <fmt/format.h>
 
 #include "models/adapters/adapters.h"
@@ -36,7 +36,7 @@ void list_queue(Requirements& r, const InstanceFunctions& vk, VkPhysicalDevice d
   if (!there) r.obstacles.push_back("the device has no queue that computes");
 }
 
-// What the device could be with everything enabled that it has.
+// Computes requirements; capabilities: those with all available extensions and features enabled.
 Requirements ask(const HostPhysicalDevice& host, Capabilities* capabilities) {
   const auto instance = borrow_instance(host);
   const InstanceFunctions& vk = instance->vk;

@@ -21,7 +21,7 @@ namespace mulciber {
 namespace {
 
 constexpr double kLeastTolerance = 1e-4;
-constexpr double kRoundingAllowance = 20;  // times what 32-bit arithmetic on a CPU differs by
+constexpr double kRoundingAllowance = 20;  // factor of the error of 32-bit arithmetic on a CPU
 constexpr double kScoreTolerance = 1e-3;
 constexpr double kHalfTolerance = 5e-2;
 
@@ -113,11 +113,11 @@ double tolerance_of(const Case& c, const std::string& output, const Model& model
   return model.half_precision() ? std::max(tolerance, kHalfTolerance) : tolerance;
 }
 
-/// Of every element of `expected` whether it belongs to padding of an encoder's input, which is no
-/// part of its result: a window may leave it without any key. Empty: nothing does.
+/// Whether each element of `expected` belongs to padding of an encoder's input, which is not
+/// compared: a sliding window may leave it without keys. Empty: none does.
 std::vector<bool> padding_of(const std::string& output, const NamedArrays& inputs,
                              const NamedArray& expected) {
-  // The dimensions of the batch and of the position, by the names of transformers' outputs.
+  // The output's name determines the dimensions of batch and position, as in transformers.
   size_t batch = 0, position = 1;
   if (output.ends_with("hidden_states")) batch = 1, position = 2;
   if (output.ends_with("attentions")) batch = 1, position = 3;
@@ -140,8 +140,8 @@ std::vector<bool> padding_of(const std::string& output, const NamedArrays& input
   return padding;
 }
 
-/// The rows of (batch, position, ...) that a left-padded case leaves out: those its mask hides.
-/// Padding on the right changes no row, so there everything counts. Empty: everything counts.
+/// Whether each row of (batch, position, ...) is masked padding on the left, which is not compared.
+/// Padding on the right changes no row, so all are compared. Empty: all are compared.
 std::vector<bool> hidden_rows(const NamedArrays& inputs, const NamedArray& expected) {
   const auto found = inputs.find("attention_mask");
   if (found == inputs.end() || found->second.shape.size() != 2) return {};
@@ -155,7 +155,7 @@ std::vector<bool> hidden_rows(const NamedArrays& inputs, const NamedArray& expec
   return {};
 }
 
-/// Of every element whether it is not compared. Empty: everything is.
+/// Whether each element is excluded from the comparison. Empty: none is.
 std::vector<bool> left_out(Model& model, const std::string& output, const NamedArrays& inputs,
                            const NamedArray& expected) {
   if (model.encodes_text() || model.sees()) return padding_of(output, inputs, expected);
@@ -174,7 +174,7 @@ std::string position_text(uint64_t index, const std::vector<uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(position, ", "));
 }
 
-/// hidden: of each element whether it is left out; empty: none is.
+/// Compares a tensor. hidden: whether each element is excluded; empty: none is.
 VerifyResult compare(const NamedArray& expected, const NamedArray& found,
                      const std::vector<bool>& hidden, bool exact, double tolerance) {
   VerifyResult result;
@@ -192,7 +192,7 @@ VerifyResult compare(const NamedArray& expected, const NamedArray& found,
     if (!hidden.empty() && hidden[i]) continue;
     ++compared;
     double error = std::abs(expected.values[i] - found.values[i]);
-    // Equal infinities differ by nothing; any other NaN is as far away as can be.
+    // Equal infinities have no error; any other NaN has an infinite one.
     if (std::isnan(error))
       error = expected.values[i] == found.values[i] ? 0 : std::numeric_limits<double>::infinity();
     if (error > tolerance) ++different;
@@ -215,7 +215,7 @@ VerifyResult compare(const NamedArray& expected, const NamedArray& found,
   return result;
 }
 
-/// The search a case asks for: its rules and numbers, keys as in generation_config.json.
+/// Runs the search of a case, whose settings have the keys of generation_config.json.
 NamedArrays run_search(Model& model, const Case& c, const NamedArrays& inputs,
                        const std::string& where) {
   Json merged = c.params;
@@ -231,7 +231,7 @@ NamedArrays run_search(Model& model, const Case& c, const NamedArrays& inputs,
     return language->search(inputs, config, static_cast<uint32_t>(n_best));
   if (SpeechModel* speech = model.hears())
     return speech->search(inputs, config, static_cast<uint32_t>(n_best));
-  return {};  // such a model has no search
+  return {};  // other models have no search
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Expected results of a model, case by case, against what the device computes.
+// Comparison of a model's expected results, case by case, with the device's.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 namespace mulciber {
 
 struct VerifyOptions {
-  std::optional<double> tolerance;  // absolute, for every real tensor; else each its own
-  /// Called before each case with its name, its number from 0 and how many there are.
+  std::optional<double> tolerance;  // absolute, for all real tensors; none: one for each
+  /// Called before each case with its name, its index and the number of cases.
   std::function<void(const std::string& name, size_t index, size_t total)> on_case;
 };
 
@@ -22,16 +22,17 @@ struct VerifyResult {
   enum class Status { kPass, kFail, kNotCompared };
   std::string case_name, kind, tensor;
   Status status = Status::kNotCompared;
-  double error = 0;      // largest absolute difference; ids: how many differ
+  double error = 0;      // largest absolute difference; ids: number that differ
   double tolerance = 0;  // 0 for ids
-  std::string detail;    // where the largest difference is, or why nothing was compared
+  std::string detail;    // position of the largest difference, or why nothing was compared
 };
 
 struct VerifyReport {
   std::vector<VerifyResult> results;
 
   size_t count(VerifyResult::Status status) const;
-  /// 0: all compared tensors are within tolerance; 1: one is over; 3: nothing could be compared.
+  /// Returns 0 if all compared tensors are within tolerance, 1 if one is not, 3 if nothing could be
+  /// compared.
   int exit_code() const;
 };
 
