@@ -1,4 +1,4 @@
-// An answer as its tokens come.
+// Collects an answer's tokens, decodes them to text and ends the answer at a stop text.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,19 @@ class Answer {
   Answer(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
          const std::vector<std::string>& stops, std::function<void(std::string_view)> on_text);
 
-  /// Of a result, where the stream's is a part of it alone.
+  /// Sets the prompt of the result, where the constructor was given only its last part.
   void set_prompt(std::span<const uint32_t> ids) {
     result_.prompt_ids.assign(ids.begin(), ids.end());
   }
 
-  /// False once a stop text has come: further tokens are no part of it.
+  /// Appends a token; the text of one that ends_text is not shown. Returns false once a stop text
+  /// has been found: later tokens are not part of the answer.
   bool push(uint32_t id, bool ends_text);
 
-  /// What was pushed so far.
+  /// The tokens pushed so far, and their text.
   const Generation& so_far() const { return result_; }
-  /// end: why its last token is the last, unless a stop text came, or it was cancelled.
+  /// Ends the answer. end: why its last token is the last, unless a stop text was found or the
+  /// answer was cancelled.
   Generation finish(GenerateEnd end, bool cancelled);
 
  private:

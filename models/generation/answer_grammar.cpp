@@ -45,7 +45,7 @@ std::optional<std::span<const uint32_t>> AnswerGrammar::next() {
   if (!goes_on && complete) return std::nullopt;
   for (const uint32_t end : ends_) {
     if (end / 32 >= mask_.size()) continue;
-    // One that is a piece of text as well ends it all the same.
+    // An id that is a piece of text as well ends the answer all the same.
     mask_[end / 32] &= ~(1u << (end % 32));
     if (complete) mask_[end / 32] |= 1u << (end % 32);
   }

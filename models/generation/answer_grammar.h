@@ -1,4 +1,4 @@
-// What an answer may go on with by its grammar.
+// The tokens by which an answer may continue under its grammar.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@
 
 namespace mulciber {
 
-/// The tokens of a model, and the grammars used last over them. Not thread-safe.
+/// A model's tokens, and the token masks of the grammars used last. Not thread-safe.
 class GrammarVocabulary {
  public:
-  /// vocabulary: of the model's logits. The tokens' bytes are looked up when they are first needed.
+  /// vocabulary: columns of the model's logits. The tokens' bytes are collected when they are first
+  /// needed.
   GrammarVocabulary(std::shared_ptr<const Tokenizer> tokenizer, uint32_t vocabulary)
       : tokenizer_(std::move(tokenizer)), vocabulary_(vocabulary) {}
 
@@ -29,25 +30,27 @@ class GrammarVocabulary {
   std::shared_ptr<const Tokenizer> tokenizer_;
   uint32_t vocabulary_;
   std::shared_ptr<const TokenTree> tree_;
-  /// The one used last first. Grammars are kept so that no other gets an address of theirs.
+  /// Most recently used first. Each automaton is kept beside its masks, so that no other automaton
+  /// can get its address.
   std::list<std::pair<std::shared_ptr<const Automaton>, std::shared_ptr<TokenMasks>>> kept_;
 };
 
-/// An answer that grows token by token.
+/// Follows an answer through its grammar, token by token.
 class AnswerGrammar {
  public:
   /// ends: ids that end a text.
   AnswerGrammar(std::shared_ptr<TokenMasks> masks, std::vector<uint32_t> ends);
 
-  /// A bit for each id that may come next, until the next call; none: the answer is complete, and
-  /// nothing may follow. Throws ModelError where nothing may follow and it is not complete.
+  /// A bit for each id that may come next, valid until the next call. No value: the answer is
+  /// complete, and nothing may follow. Throws ModelError where no id may follow an incomplete
+  /// answer.
   std::optional<std::span<const uint32_t>> next();
   /// Whether next() allowed an id.
   bool allows(uint32_t id) const {
     return id / 32 < mask_.size() && (mask_[id / 32] >> (id % 32) & 1) != 0;
   }
-  /// Throws ModelError where the grammar does not allow the id, which is chosen only where no
-  /// allowed one is possible.
+  /// Appends an id. Throws ModelError where the grammar does not allow it; such an id is chosen
+  /// only where no allowed id has a probability.
   void take(uint32_t id);
 
  private:

@@ -1,5 +1,5 @@
-// Whole passes of a network for its attention maps, for hosts that run them in slices and read the
-// maps on the device.
+// Full passes of a network for its attention maps, for applications that run them in slices and
+// read the maps on the device.
 #pragma once
 
 #include <cstdint>
@@ -15,51 +15,53 @@ namespace mulciber {
 /// The maps of one layer, head after head.
 struct LayerMaps {
   uint32_t heads = 0;
-  PaddedRows first;           // of head 0
+  PaddedRows first;           // rows of head 0
   uint64_t bytes_a_head = 0;  // from one head to the next, padding included
 
   PaddedRows head(uint32_t index) const;
 };
-/// map: (1, heads, queries, keys) f32 where a program left it, of which so many queries and keys
-/// count.
+/// Describes a layer's maps where a program left them. map: (1, heads, queries, keys) f32, of which
+/// the first `queries` rows and `keys` columns count.
 LayerMaps layer_maps(const Program& program, const Tensor& map, uint32_t queries, uint32_t keys);
 
-/// By layers; empty where the network has none of that kind.
+/// Maps by layer; a list is empty where the network has no attention of that kind.
 struct AttentionLayers {
   std::vector<LayerMaps> encoder, decoder, cross;
 
-  /// As many rows as the map with the most has, each as long as the longest.
+  /// A shape that holds each of the maps: the most rows of any, and the longest row.
   PaddedRows largest() const;
 };
 
-/// What attention passes are dispatched with, planned without a device's memory.
+/// The pipelines of attention passes, planned without device memory.
 struct AttentionPasses {
   std::vector<PipelineKey> keys;
-  PaddedRows largest;  // as AttentionLayers::largest(); nothing stands at its view
+  /// Shape like that of AttentionLayers::largest(); its view is empty.
+  PaddedRows largest;
 
-  /// Takes note of a pass's nodes and of a map of its trace.
+  /// Add the pipelines of a pass's nodes, and a map of its trace.
   void add(const ProgramBuilder& builder, const Capabilities& device);
   void add(const Tensor& map);
 };
 
-/// Lengths that passes are built for, so that one of at most twice a text's length serves every
-/// text up to the longest: `least`, twice that, and so on, then `most`.
+/// Lengths for which passes are built: `least`, doubled until `most`, which is the last. For a text
+/// of `least` tokens or more there is thus a pass of less than twice its length.
 std::vector<uint32_t> pass_lengths(uint32_t least, uint32_t most);
 
-/// A stage of one program, which nobody else uses meanwhile.
+/// A single stage that runs one program, which nobody else may use meanwhile.
 class AttentionPass : public StageSource {
  public:
   std::optional<Stage> next() override;
   void ended(uint64_t) override { ended_ = true; }
   bool done() const override { return ended_; }
 
-  /// Of the text that was begun last.
+  /// The maps of the text that was begun last.
   const AttentionLayers& layers() const { return layers_; }
   /// The largest map of the longest texts, as AttentionLayers::largest().
   virtual PaddedRows largest_map() const = 0;
 
  protected:
-  /// words: of control, before the pass. Nothing of the pass before is under way.
+  /// Begins a pass. words: contents of the control buffer before it. The pass before must have
+  /// ended.
   void begin(Program& program, const BufferView& control, const ControlWords& words,
              AttentionLayers layers);
 

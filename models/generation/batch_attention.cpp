@@ -1,4 +1,4 @@
-// The attention of a text beside those that grow.
+// Attention maps of a text beside the decoding texts of a BatchGenerator.
 #include <algorithm>
 #include <utility>
 
@@ -13,10 +13,10 @@
 namespace mulciber {
 namespace {
 
-// As long as a step of decoding takes on a slow device: who waits for the next hardly notices.
+// About as long as a decode step on a slow device, so that decoding texts hardly wait.
 constexpr double kSliceUs = 20'000;
 
-/// (heads, queries, keys) of a layer, without the columns behind its keys.
+/// The maps of a layer, (heads, queries, keys), without the columns behind its keys.
 std::vector<float> read_layer(Device& device, const LayerMaps& maps) {
   const std::vector<float> wide = download_as<float>(device, maps.first.view);
   const uint64_t a_head = maps.bytes_a_head / sizeof(float);

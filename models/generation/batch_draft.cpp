@@ -25,7 +25,7 @@ BatchDraft::BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const Ope
                      "refused",
                      "take a draft model with attention");
   shape.context = loading.context;
-  // A pass has one of these lengths.
+  // A pass has a length of this list.
   uint32_t chunk = 1;
   for (const uint32_t length : kPassLengths)
     if (length <= shape.context && length <= shape.chunk) chunk = length;
@@ -66,7 +66,7 @@ std::vector<std::vector<uint32_t>> BatchDraft::propose(std::span<const Text> tex
       begun_[text.slot] = true;
     }
     uint32_t left = missing(text);
-    // After a step of which all was taken one token is missing, which another step feeds.
+    // Where all draft tokens were accepted, one token is missing, which another step feeds.
     if (left > 1 && !fed) {
       const uint32_t part = std::min(left, slots_->shape().chunk);
       slots_->rewrite(text.slot, text.ids);
@@ -92,7 +92,7 @@ std::vector<std::vector<uint32_t>> BatchDraft::propose(std::span<const Text> tex
         behind[i] = false;
         slots_->rewrite(texts[i].slot, texts[i].ids);
       } else {
-        // A vocabulary may be filled up with rows that no token has.
+        // A vocabulary may be padded with rows that belong to no token.
         if (!choices[k] || *choices[k] >= static_cast<uint32_t>(shared_.tokenizer->vocab_size()))
           continue;
         found[i].push_back(*choices[k]);

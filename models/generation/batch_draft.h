@@ -1,5 +1,5 @@
-// A draft model beside the texts of a BatchGenerator: what it proposes behind each, one step over
-// all of them at a time.
+// A draft model beside a BatchGenerator: it drafts tokens behind the generator's texts, in decode
+// steps over all of them.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@ namespace mulciber {
 
 class BatchDraft {
  public:
-  /// options: of the model; what is its own (adapters, heads that are switched off) is left out.
-  /// shape: of its slots. Throws ModelError where the draft's tokens are others, or its layers keep
-  /// a state; else as the model's.
+  /// options: the model's; its adapters and masked heads are dropped, because they belong to the
+  /// model alone. shape: the model's slots. Throws ModelError where the draft model has other
+  /// tokens or its layers keep a state, and throws what loading the model throws.
   BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> files,
              GeneratorOptions options, SlotShape shape, const Tokenizer& tokenizer);
 
-  /// A text that shall go on.
+  /// A text behind which tokens are drafted.
   struct Text {
     uint32_t slot = 0;
     std::vector<uint32_t> ids;  // prompt and answer
-    uint32_t most = 0;          // tokens to propose
+    uint32_t most = 0;          // draft tokens at most
     Sampling sampling;
     uint32_t stream = 0;
     LogitBiases biases;
   };
-  /// Tokens behind each text, chosen with the same settings and random numbers; none where it has
-  /// not yet read the text, which it does in parts, one of one text a call.
+  /// Draft tokens behind each text, chosen with the text's sampling settings and random numbers.
+  /// None for a text that does not fit the draft model's context or pages, or that it has not yet
+  /// prefilled: a call prefills one chunk of one text.
   std::vector<std::vector<uint32_t>> propose(std::span<const Text> texts);
 
-  /// As those of the texts' slots.
+  /// Follow the same calls of SequenceSlots for the model's slots.
   void exchange(uint32_t a, uint32_t b);
   void end(uint32_t slot);
 
@@ -42,7 +43,7 @@ class BatchDraft {
   double build_seconds() const { return slots_->build_seconds(); }
 
  private:
-  /// Tokens of a text before its last that are not held.
+  /// Tokens of a text, without its last, whose keys and values are not in the cache.
   uint32_t missing(const Text& text) const;
 
   SharedGenerator shared_;

@@ -1,4 +1,4 @@
-// What stands behind a BatchGenerator.
+// Implementation of BatchGenerator.
 #pragma once
 
 #include <deque>
@@ -22,24 +22,27 @@ struct BatchText {
   uint64_t number = 0;
   BatchRequest request;
   std::vector<uint32_t> prompt;
-  std::vector<ShownTile> tiles;    // of its pictures
-  std::vector<uint32_t> identity;  // as SlotSequence
+  std::vector<ShownTile> tiles;    // tiles of its images
+  std::vector<uint32_t> identity;  // see SlotSequence
   Sampling sampling;
   LogitBiases biases;
-  std::vector<float> adapters;  // as chosen_adapters()
+  std::vector<float> adapters;  // see chosen_adapters()
   std::optional<AnswerGrammar> grammar;
   bool cancelled = false;
-  /// It had a place before and gave way: it says again what it has said, to nobody.
+  /// Whether the text had a slot before. A preempted text begins again and replays the tokens of
+  /// its answer, `said_again` so far, without callbacks.
   bool begun = false;
   size_t said_again = 0;
-  size_t prompt_told = 0;               // to on_prompt
-  uint64_t proposed = 0, accepted = 0;  // tokens
-  /// Tokens that a draft model proposes next: more while all are taken, for each costs it a step.
+  size_t prompt_told = 0;               // prompt tokens reported to on_prompt
+  uint64_t proposed = 0, accepted = 0;  // draft tokens
+  /// Tokens that the draft model drafts next. Their number grows while all are accepted, because
+  /// each costs the draft model a step.
   uint32_t drafted = 4;
-  bool by_draft = false;  // what was proposed last
-  /// Tokens of the prompt that others had fed; twice where it gave way before it said anything.
+  bool by_draft = false;  // the last draft tokens are the draft model's
+  /// Prompt tokens that were in the cache already. A text that is preempted before its first token
+  /// may count tokens twice.
   uint64_t reused = 0;
-  std::string piece;  // that became certain last
+  std::string piece;  // text that became certain last
   Answer answer;
 
   BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer, ShownPrompt shown);
@@ -47,10 +50,10 @@ struct BatchText {
 
 struct BatchGenerator::Impl : SharedGenerator {
   using Text = std::unique_ptr<BatchText>;
-  /// A place: who has it, and what it holds.
+  /// A slot: its text and what it does.
   struct Place {
     Text text;
-    /// Whether the whole prompt is in, and the text grows.
+    /// Whether the whole prompt is prefilled, and the text takes part in decode steps.
     bool grows = false;
   };
 
@@ -61,9 +64,9 @@ struct BatchGenerator::Impl : SharedGenerator {
   std::deque<Text> waiting;
   BatchStatistics statistics;
   uint32_t context = 0;
-  uint32_t proposal_rows = 0;  // of a step, at most
+  uint32_t proposal_rows = 0;  // rows for draft tokens in a step, at most
   uint64_t next_number = 1;
-  uint64_t parts = 0;  // of prompts so far
+  uint64_t parts = 0;  // prompt chunks fed so far
 
   void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
              const BatchGeneratorOptions& options);
@@ -74,55 +77,61 @@ struct BatchGenerator::Impl : SharedGenerator {
   std::optional<TokenAttention> attention(std::span<const uint32_t> ids,
                                           const BatchAttentionOptions& options);
 
-  /// Ends what was cancelled. True where there was something.
+  /// Ends cancelled texts. Returns true where there were any.
   bool end_cancelled();
-  /// Gives places to those that wait, in their order.
+  /// Gives slots to waiting texts, in their order.
   void admit();
-  /// Whether there are pages for a text and for what is to be expected of those that have a place.
+  /// Whether there are pages for a text beside those that the texts in slots are expected to need.
   bool has_room(const BatchText& text);
   /// Tokens that a text is expected to have, prompt and answer.
   uint32_t expected(const BatchText& text) const;
-  /// Pages for so many tokens more of a text. Those that came last give way: false where it had to
-  /// itself.
+  /// Reserves pages for `tokens` more tokens of a text, and preempts the newest texts for them.
+  /// Returns false where the text itself was preempted.
   bool make_room(uint32_t slot, uint32_t tokens);
-  /// Takes a text's place away. It waits, before those that came after it, and begins again.
+  /// Preempts a text: it gives its slot back, waits ahead of newer texts and begins again.
   void give_way(uint32_t slot);
-  /// The place whose prompt goes on: the one with the least left, so that short ones need not wait
-  /// for long ones and first tokens come early; every fourth time the oldest, so that it gets on.
+  /// The slot whose prompt is prefilled next: the one with the fewest tokens left, so that short
+  /// prompts need not wait for long ones and first tokens come early. Every fourth time it is the
+  /// oldest, so that long prompts advance too.
   std::optional<uint32_t> next_prompt();
-  /// A part of one prompt, or the embeddings of a picture in it; false where none is left.
+  /// Prefills a chunk of one prompt, or computes embeddings of an image in it. Returns false where
+  /// no prompt is left.
   bool feed();
-  /// Computes embeddings that the tokens [first, end) of a slot's prompt have; a tile of a picture
-  /// at a time, so that others need not wait for all. False where there is nothing to compute.
+  /// Computes embeddings for the tokens [first, end) of a slot's prompt, one tile of an image a
+  /// call, so that other texts need not wait for all tiles. Returns false where there is nothing to
+  /// compute.
   bool embed_tile(uint32_t slot, uint32_t first, uint32_t end);
-  /// Embeddings that are there for a prompt of which `held` tokens are in.
+  /// The embeddings that a prompt whose first `held` tokens are prefilled still needs, as far as
+  /// they are computed. Drops the others.
   static std::vector<GivenRows> given_rows(BatchText& text, uint32_t held);
-  /// Moves texts that grow to the first places, where a step over few of them costs less.
+  /// Moves decoding texts to the first slots, where a step over few of them costs less.
   void close_ranks();
   bool decode();
-  /// Tokens that may be proposed behind a text, by its settings and limits.
+  /// Most draft tokens behind a text, by its settings and limits.
   uint32_t most_proposals(uint32_t slot) const;
-  /// Tokens behind each text that grows, by the draft model or looked up. rows: those that there
-  /// are to check them.
+  /// Draft tokens behind each decoding text, from the draft model or by prompt lookup. rows: how
+  /// many rows of the step can verify them.
   std::vector<std::vector<uint32_t>> proposed(std::span<const uint32_t> growing, size_t rows);
-  /// What of that is checked: as far as there are free places whose rows can do it, and pages.
+  /// The draft tokens that the next step verifies: as many as free slots have rows for, and as
+  /// pages suffice for.
   std::vector<SequenceSlots::Proposals> propose(std::span<const uint32_t> growing);
-  /// What is chosen behind proposals, by the grammar of their text; leaves out those that the
-  /// grammar does not allow, or behind which nothing follows.
+  /// Sets the masks of the choices behind draft tokens by the grammar of their text. Drops the
+  /// first draft token that the grammar does not allow or that completes the answer, and all behind
+  /// it.
   void set_masks(SequenceSlots::Proposals& proposals) const;
-  /// Takes what a text chose behind proposals that it chose too.
+  /// Takes the choices behind draft tokens that a text chose itself.
   void follow(const SequenceSlots::Proposals& proposals);
-  /// A text chose an id, or had no finite logits.
+  /// Takes the id that a text chose, or fails the text where its logits are not finite.
   void take(uint32_t slot, const SequenceSlots::Choice& choice);
-  /// Has a slot choose by its text's grammar. Gives whether the text has come to its end.
+  /// Sets the mask of a slot by its text's grammar. Returns whether the answer is complete.
   bool set_mask(uint32_t slot);
-  /// The same for a text that says again what it has said.
+  /// Takes the choice of a text that replays its tokens after preemption.
   void take_again(uint32_t slot, uint32_t choice);
   /// Ends a text whose answer failed.
   void fail(uint32_t slot, const Error& error, bool keep);
-  /// Makes a place free. keep: what it holds stays for others, while nobody needs the pages.
+  /// Frees a slot. keep: its pages stay in the cache for other texts until they are needed.
   Text leave(uint32_t slot, bool keep = true);
-  /// The last call of a text that has left.
+  /// Makes the last callback of a text that has ended.
   void finish(BatchText& text, GenerateEnd end);
 };
 

@@ -1,4 +1,4 @@
-// Which text gets a place, whose prompt goes on, and what comes of a choice.
+// Admission of texts to slots, chunked prefill, preemption, and what follows a choice.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,8 +19,8 @@
 namespace mulciber {
 namespace {
 
-/// Tokens of a prompt in one pass: what was asked for in whole lengths of passes, or what keeps a
-/// pass as short as others may be kept waiting for it.
+/// Tokens of a prompt in one pass: the requested number, rounded down to a length of passes, or
+/// else so few that a pass is as short as other texts may wait for it.
 uint32_t chunk_tokens(const Capabilities& device, uint32_t asked, uint32_t context) {
   const uint32_t most = asked > 0 ? asked : device.has(kCpu) ? 32 : 256;
   uint32_t chunk = 1;
@@ -29,11 +29,11 @@ uint32_t chunk_tokens(const Capabilities& device, uint32_t asked, uint32_t conte
   return chunk;
 }
 
-// Tokens of an answer for which there shall be room when it begins: many end before, and those
-// that do not may have to give way. At most half of a context.
+// Tokens of an answer for which there must be room at admission: many answers end before, and
+// longer ones may be preempted. At most half of a context.
 constexpr uint32_t kExpectedAnswer = 256;
 
-/// Each id once, in any order. Throws SettingError.
+/// The biases with each id once. Throws SettingError.
 LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
   const auto refuse = [](std::string problem, std::string remedy) {
     throw SettingError("BatchRequest::logit_bias", std::move(problem), std::move(remedy));
@@ -48,7 +48,7 @@ LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
     if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
       refuse(fmt::format("of the id {} is {}", id, bias), "give a number, or -infinity");
   }
-  // Of an id that stands there twice, the last counts.
+  // Where an id occurs twice, the last bias counts.
   std::map<uint32_t, float> by_id;
   for (const auto& [id, bias] : asked) by_id[id] = bias;
   return {by_id.begin(), by_id.end()};
@@ -153,7 +153,7 @@ bool BatchGenerator::Impl::step() {
 }
 
 bool BatchGenerator::Impl::end_cancelled() {
-  // Those that are called may submit and cancel others: these wait for the next step.
+  // Callbacks may submit and cancel other texts, which are handled in the next step.
   std::vector<Text> ended;
   for (auto text = waiting.begin(); text != waiting.end();) {
     if ((*text)->cancelled) {
@@ -203,7 +203,7 @@ void BatchGenerator::Impl::admit() {
 uint32_t BatchGenerator::Impl::expected(const BatchText& text) const {
   const auto prompt = static_cast<uint32_t>(text.prompt.size());
   const auto said = static_cast<uint32_t>(text.answer.so_far().ids.size());
-  // Of an answer without a limit nobody knows how long it will be.
+  // The length of an answer without a limit is unknown.
   uint32_t most = std::max(std::min(kExpectedAnswer, context / 2), said + 1);
   if (text.request.max_new_tokens > 0) most = std::min(most, text.request.max_new_tokens);
   return std::min(context - prompt, most) + prompt;
@@ -265,7 +265,7 @@ bool BatchGenerator::Impl::feed() {
   const uint32_t slot = *next;
   Place& place = places[slot];
   BatchText& text = *place.text;
-  // Another may have taken in meanwhile what both begin with.
+  // Another text may have prefilled a common prefix meanwhile.
   const uint32_t before = slots->length(slot), held = slots->adopt(slot);
   const bool first = text.said_again == text.answer.so_far().ids.size();
   statistics.reused_tokens += first ? held - before : 0;
@@ -339,7 +339,7 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
 void BatchGenerator::Impl::take_again(uint32_t slot, uint32_t choice) {
   BatchText& text = *places[slot].text;
   const uint32_t said = text.answer.so_far().ids[text.said_again++];
-  // The choice is the same, but where the prompt's keys and values were another answer's before.
+  // The choice is the same, except where keys and values of the prompt came from another answer.
   if (choice != said) slots->replace_choice(slot, said);
   try {
     if (text.grammar) text.grammar->take(said);

@@ -1,5 +1,5 @@
-// A step of all texts that grow: which take part, what is proposed behind them, and what comes of
-// that.
+// A decode step over all texts whose prompt is prefilled: which take part, their draft tokens, and
+// the choices that follow.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +23,7 @@ void BatchGenerator::Impl::close_ranks() {
 }
 
 bool BatchGenerator::Impl::decode() {
-  // The oldest first: those that came last give way.
+  // The oldest come first: the newest are preempted.
   std::vector<uint32_t> growing;
   for (uint32_t slot = 0; slot < places.size(); ++slot)
     if (places[slot].grows) growing.push_back(slot);
@@ -48,10 +48,10 @@ uint32_t BatchGenerator::Impl::most_proposals(uint32_t slot) const {
   const BatchText& text = *places[slot].text;
   const BatchRequest& request = text.request;
   const std::vector<uint32_t>& said = text.answer.so_far().ids;
-  // What a text says again is known to be taken, but need not be what it would choose now.
+  // During replay there are no draft tokens: the text need not choose now what it replays.
   if (text.said_again < said.size()) return 0;
   uint32_t most = request.proposals > 0 ? request.proposals : kMostProposals;
-  // One more is chosen behind them.
+  // One more token is chosen behind the draft tokens.
   most = std::min(most, context - slots->length(slot) - 1);
   if (request.max_new_tokens > 0)
     most = std::min(most, request.max_new_tokens - static_cast<uint32_t>(said.size()) - 1);
@@ -75,7 +75,7 @@ std::vector<std::vector<uint32_t>> BatchGenerator::Impl::proposed(std::span<cons
       const BatchText& text = *places[growing[i]].text;
       uint32_t most = std::min(most_proposals(growing[i]), share);
       if (text.request.proposals == 0) most = std::min(most, text.drafted);
-      // It sees no pictures.
+      // The draft model sees no images.
       if (!text.request.draft || !text.tiles.empty() || most == 0) continue;
       texts.push_back({.slot = growing[i],
                        .ids = ids_of(growing[i]),
@@ -108,7 +108,7 @@ std::vector<SequenceSlots::Proposals> BatchGenerator::Impl::propose(
   const std::vector<std::vector<uint32_t>> found = proposed(growing, rows.size());
   for (const uint32_t slot : growing)
     proposals.push_back({.slot = slot, .ids = {}, .rows = {}, .masks = {}});
-  // A row to each in turn, while there are some: first proposals are taken the most often.
+  // Rows are given round-robin: the first draft tokens of a text are accepted most often.
   for (size_t turn = 0, given = 0; given < rows.size(); ++turn) {
     const size_t before = given;
     for (size_t i = 0; i < found.size() && given < rows.size(); ++i) {
@@ -118,7 +118,7 @@ std::vector<SequenceSlots::Proposals> BatchGenerator::Impl::propose(
     }
     if (given == before) break;
   }
-  // Where pages are scarce, nobody gives way to proposals.
+  // Where pages are scarce, no text is preempted for draft tokens.
   std::erase_if(proposals, [&](SequenceSlots::Proposals& some) {
     if (!some.ids.empty()) set_masks(some);
     return some.ids.empty() ||
@@ -144,7 +144,7 @@ void BatchGenerator::Impl::set_masks(SequenceSlots::Proposals& proposals) const 
       proposals.masks.emplace_back(mask->begin(), mask->end());
     }
   } catch (const ModelError&) {
-    // Of what is only proposed nothing is told: the text comes to it, or does not.
+    // No error is reported for draft tokens: it comes again if the text chooses them.
   }
   proposals.ids.resize(proposals.masks.size());
   proposals.rows.resize(proposals.masks.size());

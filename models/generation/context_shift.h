@@ -1,4 +1,4 @@
-// What of a text that has outgrown the context the model still sees.
+// Context shift: which tokens of a text that has outgrown the context the model still sees.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,17 @@
 
 namespace mulciber {
 
-/// Least room behind the tokens that stay: what comes is cut in halves of it.
+/// The least room (context - keep) behind the tokens that stay. Tokens are dropped in multiples of
+/// half that room.
 constexpr uint32_t kLeastShiftRoom = 4;
 
-/// How many tokens behind the first `keep` go so that of `count` tokens fewer than `context` are
-/// left: a multiple of half the room behind `keep`. A text that grows from its end thus loses more
-/// only once another half has come, and what was computed for the rest serves until then. context:
-/// at least keep + kLeastShiftRoom.
+/// How many tokens behind the first `keep` are dropped so that fewer than `context` of `count`
+/// tokens are left: a multiple of half of context - keep. A growing text thus drops more tokens
+/// only once another half has come, and the cache of the others is of use until then. context: at
+/// least keep + kLeastShiftRoom.
 size_t left_out_tokens(size_t count, uint32_t keep, uint32_t context);
 
-/// The ids that stay.
+/// The ids that are left.
 std::vector<uint32_t> shifted(std::span<const uint32_t> ids, uint32_t keep, uint32_t context);
 
 }  // namespace mulciber

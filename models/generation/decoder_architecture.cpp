@@ -56,7 +56,8 @@ NetworkTypes network_types(const Capabilities& device, const ModelOptions& optio
     throw ModelError("activations",
                      "in blocks of 8-bit integers are made of activations in 32 bits",
                      "ask for fast activations or for halves, not for both");
-  // Software drivers have no instruction either, and show what is lost.
+  // Software drivers have no fast instruction either; they use the products to show what precision
+  // is lost.
   const bool dots =
       device.has(kFastIntegerDot) || device.has(kFastMixedDot) || device.has(kIntegerDot | kCpu);
   return {

@@ -11,19 +11,20 @@ namespace mulciber {
 
 class AdapterStack;  // models/adapters/adapter_stack.h
 
-/// A checkpoint's configuration as its family reads it, with what generation_config.json says.
-/// Throws ModelError, also when it is of no decoder-only family.
+/// A checkpoint's configuration as its family reads it, with that of generation_config.json. Throws
+/// ModelError, also when the family is not decoder-only.
 DecoderConfig read_decoder_config(const Checkpoint& checkpoint);
-/// The configuration, to be planned and loaded. Throws ModelError.
+/// An Architecture, by which the model is planned and loaded. Throws ModelError.
 std::unique_ptr<const Architecture> read_decoder(const Checkpoint& checkpoint,
                                                  const DecoderFamily& family);
 
-/// What the network computes in on a device. Throws ModelError where options do not go together.
+/// Data types and forms of products in which a network computes on a device. Throws ModelError
+/// where options exclude each other.
 NetworkTypes network_types(const Capabilities& device, const ModelOptions& options,
                            const AdapterStack* adapters = nullptr);
 
-/// Adapters that stand beside the weights, as `options` ask for them; null: none. Throws ModelError
-/// as AdapterStack.
+/// Adapters that are kept beside the weights instead of merged, if `options` ask for them; null:
+/// none. Throws ModelError as AdapterStack.
 std::shared_ptr<const AdapterStack> stacked_adapters(const Checkpoint& checkpoint,
                                                      const DecoderConfig& config,
                                                      const ModelOptions& options);

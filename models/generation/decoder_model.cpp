@@ -33,7 +33,7 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::st
   return weights;
 }
 
-/// Where the tokens of each row begin: those before are padding.
+/// Where the tokens of each row begin. Padding stands before them.
 std::vector<uint32_t> first_tokens(const std::string& family, const NamedArrays& inputs,
                                    PaddedIds& ids) {
   std::vector<uint32_t> first(ids.rows, 0);
@@ -85,7 +85,7 @@ std::vector<float> factors_of(const std::string& family, const DecoderConfig& co
   return factors;
 }
 
-/// Rows of (B, length, width) from where they stood behind padding: back to there.
+/// Moves the rows of (B, length, width) back to where they stood behind padding.
 void shift_back(std::vector<double>& values, const PaddedIds& ids, std::span<const uint32_t> first,
                 uint64_t width) {
   for (uint32_t row = 0; row < ids.rows; ++row) {
@@ -179,7 +179,7 @@ NamedArrays DecoderModel::forward_given(const NamedArrays& inputs,
   if (wants(wanted, "hidden_states")) {
     NamedArray& states = results["hidden_states"] = {{layers + 1, rows, length, config_.width}, {}};
     const double scale = network_.stream_scale;
-    // Transformers gives Mamba's as what comes of every layer, without the embedding.
+    // For Mamba, transformers gives the output of every layer, without the embedding.
     const bool outputs_alone = config_.state_space.has_value();
     if (!outputs_alone) append(states, "embedding.output", config_.width, scale);
     for (uint64_t i = 0; i + (outputs_alone ? 0 : 1) < layers; ++i)
@@ -203,7 +203,7 @@ NamedArrays DecoderModel::forward_given(const NamedArrays& inputs,
 std::vector<float> DecoderModel::attention(std::span<const uint32_t> ids,
                                            std::span<const float> adapters) {
   const auto length = static_cast<uint32_t>(ids.size());
-  // As in a sequence that has the whole context.
+  // With room for the whole context, LongRoPE has the same angles as in such a sequence.
   const uint32_t original = network_.decoder.original_context();
   TracedPass pass(device_, network_, 1, length, {.attentions = true},
                   original > 0 ? original + 1 : 0);

@@ -13,11 +13,11 @@ namespace mulciber {
 
 class DecoderModel : public Model, public LanguageModel {
  public:
-  /// config: of the checkpoint. Throws ModelError when it and the tensors disagree, DeviceError
-  /// when what options ask for does not fit.
+  /// config: the checkpoint's. Throws ModelError when it and the tensors disagree, DeviceError when
+  /// weights or contexts do not fit.
   DecoderModel(Device& device, const Checkpoint& checkpoint, const DecoderConfig& config,
                const ModelOptions& options);
-  /// The same with weights of something else beside it. plan: of all.
+  /// Loads the weights of `beside` too, which belong to another network. plan: memory of both.
   DecoderModel(Device& device, const Checkpoint& checkpoint, DecoderConfig config,
                const ModelOptions& options, const WeightTable& beside, MemoryPrediction plan);
 
@@ -46,7 +46,8 @@ class DecoderModel : public Model, public LanguageModel {
   Device& device() const { return device_; }
   const DecoderConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
-  /// As forward(); given: embeddings of one row's tokens.
+  /// Runs forward() with embeddings in place of some tokens of the only row. given: these
+  /// embeddings.
   NamedArrays forward_given(const NamedArrays& inputs, std::span<const std::string> wanted,
                             std::span<const GivenRows> given);
 

@@ -9,7 +9,7 @@
 namespace mulciber {
 namespace {
 
-// How far the host may lag behind the device, in tokens of a row.
+// How far the CPU may lag behind the device, in tokens of a row.
 constexpr uint32_t kRing = 256;
 
 Tensor planned(Shape shape, DataType type) {
@@ -18,7 +18,8 @@ Tensor planned(Shape shape, DataType type) {
   return tensor;
 }
 
-/// What control holds of every layer: factors of its heads, then the logits of their sinks.
+/// Contents of BatchLayout::head_masks: for each layer the factors of its heads, then the logits of
+/// their sinks.
 std::vector<float> head_factors(const DecoderNetwork& network) {
   if (network.sinks.empty()) return network.head_masks;
   std::vector<float> all;
@@ -32,7 +33,7 @@ std::vector<float> head_factors(const DecoderNetwork& network) {
   return all;
 }
 
-/// The last token of every row, of (rows, length, D): (rows, 1, D).
+/// The last token of every row: (rows, length, D) to (rows, 1, D).
 Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& layout,
                    const Tensor& control) {
   const uint32_t rows = layout.state.rows;
@@ -155,8 +156,8 @@ uint32_t cache_room(const BatchTensors& tensors, const DecoderNetwork& network) 
 
 namespace {
 
-/// Embeddings of tokens, some of which are given. Those of the others have the bits that a pass
-/// over tokens alone gives them: they are copied.
+/// Embeddings of tokens, some of which are given. The others are copied, so that they have the bits
+/// of a pass over tokens alone.
 Tensor mixed_embeddings(ProgramBuilder& builder, const DecoderNetwork& network,
                         const BatchLayout& layout, const BatchTensors& tensors,
                         const TokenInput& tokens, Trace* trace) {
@@ -234,7 +235,7 @@ PassTensors build_decoder_pass(ProgramBuilder& builder, const DecoderNetwork& ne
   kept.logits = logits().reshaped({rows, network.vocabulary});
   builder.keep(kept.logits);
   if (shape.raw_logits) {
-    // Penalties and biases are written into those that are chosen from.
+    // sample() writes penalties and biases into the logits from which it chooses.
     kept.raw_logits = builder.activation(kept.logits.shape, DataType::kF32);
     copy_columns(builder, kept.logits, kept.raw_logits);
     builder.keep(kept.raw_logits);

@@ -56,7 +56,8 @@ void DecoderVectors::add_dense(const DenseModule&) {
 }
 
 TokenScorer& DecoderVectors::scorer_for(size_t tokens) {
-  // Longer texts than LongRoPE's original context have other angles: no room on its other side.
+  // Beyond LongRoPE's original context angles are others: text and scorer must be on the same side
+  // of it.
   const size_t original = network_.decoder.original_context();
   const bool is_long = original > 0 && tokens > original;
   if (scorer_ && scorer_->context() >= tokens &&

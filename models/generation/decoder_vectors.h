@@ -1,4 +1,4 @@
-// Texts to vectors by a decoder-only model: the states that its output product takes, pooled.
+// Text embeddings by a decoder-only model: its last hidden states (after the last norm), pooled.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@
 
 namespace mulciber {
 
-/// One text after the other, with keys and values of its own. Must not outlive device and network.
+/// Encodes one text after the other, with a KV cache of its own. Must not outlive device and
+/// network.
 class DecoderVectors : public EncodingModel {
  public:
   DecoderVectors(Device& device, const DecoderNetwork& network, const DecoderConfig& config,
@@ -20,11 +21,11 @@ class DecoderVectors : public EncodingModel {
 
   const EncoderConfig& config() const override { return config_; }
   bool has_pooler() const override { return false; }
-  /// Throws ModelError: no decoder-only model is known that has any.
+  /// Throws ModelError: no decoder-only model with dense modules is known.
   void add_dense(const DenseModule& module) override;
   uint32_t batch_limit(uint32_t) override { return 1; }
   EncoderResult encode(const EncoderRequest& request) override;
-  /// Throws ModelError: not in slices.
+  /// Throws ModelError: decoder-only models do not encode in slices.
   std::unique_ptr<EncodingPass> start(const EncodingStart& start) override;
   std::vector<PipelineKey> pipelines(uint32_t, EncoderOutput, bool) const override { return {}; }
 
@@ -34,11 +35,12 @@ class DecoderVectors : public EncodingModel {
   Device& device_;
   const DecoderNetwork& network_;
   std::string family_;
-  EncoderConfig config_;  // what is known of any model that encodes
+  EncoderConfig config_;  // width, vocabulary, context and columns alone
   std::optional<TokenScorer> scorer_;
 };
 
-/// The vector of a text. states: (tokens, width), one token or more. Sums in double precision.
+/// Pools the states of a text to one vector. states: (tokens, width), one token or more. Sums are
+/// in double precision.
 std::vector<float> pooled(std::span<const float> states, uint32_t width, EncoderOutput output,
                           bool normalized);
 

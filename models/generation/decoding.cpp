@@ -24,7 +24,7 @@ GenerationSettings generation_settings(const GenerationConfig& config, uint32_t 
   if (config.sampling.repetition_penalty != 1) unsupported("repetition_penalty", "is not 1");
   settings.ends.assign(config.eos.begin(), config.eos.end());
   for (const std::vector<int32_t>& word : config.bad_words_ids) {
-    // As in transformers: what ends a text is allowed, whatever the list says.
+    // Ids that end a text are allowed as in transformers, whatever the list says.
     if (word.size() == 1 && std::ranges::count(config.eos, word.front()) > 0) continue;
     ban(settings, std::vector<uint32_t>(word.begin(), word.end()));
   }
@@ -41,7 +41,8 @@ GenerationSettings generation_settings(const GenerationConfig& config, uint32_t 
   settings.early_stopping = config.early_stopping;
   settings.renormalize = config.renormalize_logits;
 
-  // The start token and all but the last id are fed, so that many ids fit into as many positions.
+  // The start token and all ids but the last are fed, so that `context` positions suffice for as
+  // many ids.
   settings.max_new_tokens = context;
   if (config.max_new_tokens) {
     settings.max_new_tokens = static_cast<uint32_t>(*config.max_new_tokens);
@@ -128,7 +129,7 @@ StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop) {
   StepLoopResult result;
   struct Submitted {
     Ticket ticket;
-    uint32_t steps;  // all that were submitted until then
+    uint32_t steps;  // all that were submitted up to this one
   };
   std::deque<Submitted> in_flight;
   bool finished = false, first_submitted = false, first_done = false;
@@ -137,8 +138,8 @@ StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop) {
   };
   while (!in_flight.empty() || (!finished && result.steps < loop.most_steps)) {
     if (loop.cancel && loop.cancel->load()) result.cancelled = finished = true;
-    // The runtime takes the time of a replay when the next one starts after its end: the first two
-    // give it the measure by which it bounds submissions.
+    // The runtime measures a replay when the next one starts after its end. The first two replays
+    // give it the time by which it bounds submissions.
     const size_t ahead = result.steps < 3 ? 1 : loop.in_flight;
     while (!finished && result.steps < loop.most_steps && in_flight.size() < ahead) {
       const uint32_t count = result.steps < 3 ? 1 : loop.steps_per_submission;

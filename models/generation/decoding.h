@@ -27,18 +27,18 @@ struct GenerationSettings {
   std::vector<uint32_t> ends;          // ids that end a text
   std::optional<uint32_t> forced_bos;  // the first id after the start is this one
   std::optional<uint32_t> forced_eos;  // the last allowed id is this one
-  uint32_t min_length = 0;             // tokens before the end of text, the start token included
+  uint32_t min_length = 0;             // least tokens before the end of text, with the start token
   uint32_t no_repeat_ngram = 0;        // no n-gram of that length occurs twice; 0: any may
   std::vector<uint32_t> banned;        // never chosen
-  /// Never chosen one after the other, of two ids or more each.
+  /// Sequences of two ids or more that are never chosen.
   std::vector<std::vector<uint32_t>> banned_words;
   bool renormalize = false;  // scores are log probabilities over the ids that are left
   bool operator==(const GenerationSettings&) const = default;
 };
 
-/// What a model's files ask for. context: ids the decoder can be fed; where the files name no
-/// length it bounds the text. Throws ModelError naming the key for what these searches cannot do:
-/// sampling, penalties on repetition, scores normalized again where sequences are forbidden.
+/// Settings of a model's files. context: ids that the decoder can be fed, the default and the bound
+/// of max_new_tokens. Throws ModelError with the key of a setting that these searches do not
+/// support: sampling, a repetition penalty, renormalized scores beside banned sequences.
 GenerationSettings generation_settings(const GenerationConfig& config, uint32_t context);
 /// Throws ModelError when the numbers contradict each other or the model.
 void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uint32_t context);
@@ -46,10 +46,10 @@ void check_settings(const GenerationSettings& settings, uint32_t vocabulary, uin
 /// Adds a sequence of ids that is never to occur, of one id or more.
 void ban(GenerationSettings& settings, std::span<const uint32_t> ids);
 
-/// How many candidates of each row a step looks at: those that may go on and those that may end.
+/// Candidates of each row that a step looks at: those that may go on and those that may end.
 uint32_t candidates_per_row(uint32_t beams, uint32_t ends, uint32_t vocabulary);
 
-/// What of them the state of a search holds.
+/// The settings as the state of a search holds them.
 BeamSettings beam_settings(const GenerationSettings& settings);
 
 /// Writes the state of a search that has not begun. Items from `items` up to layout.batch are
@@ -59,25 +59,25 @@ void initialize_search(ControlWords& control, const BeamStateLayout& layout,
 
 struct StepLoop {
   uint32_t most_steps = 0;
-  std::function<bool()> finished;  // looks at what steps that have ended wrote to host memory
-  /// Steps in flight at most: how late `finished` may be asked. A search may run one step less than
+  std::function<bool()> finished;  // reads what steps that have ended wrote to host-visible memory
+  /// Most steps in flight, by which `finished` is asked late: a search may run one step less than
   /// that too many.
   uint32_t in_flight = 2;
   uint32_t steps_per_submission = 1;
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void()> on_first_submitted;     // the first steps are on their way
-  std::function<void()> on_first_step;          // its token is known
-  std::function<void(uint32_t done)> on_steps;  // that many steps have ended
+  std::function<void()> on_first_submitted;     // the first steps are submitted
+  std::function<void()> on_first_step;          // the first step's token is known
+  std::function<void(uint32_t done)> on_steps;  // `done` steps have ended
 };
 struct StepLoopResult {
   uint32_t steps = 0;  // submitted
   bool cancelled = false;
 };
-/// How many steps should be in flight on a device: Tuning::steps_in_flight, and one while nodes are
-/// timed.
+/// Steps to keep in flight on a device: Tuning::steps_in_flight, and one while nodes are timed.
 uint32_t steps_in_flight(Device& device);
 
-/// Replays `step` until all is finished. Returns with nothing in flight.
+/// Replays `step` until the search is finished or cancelled, or most_steps are done. Returns with
+/// no step in flight.
 StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop);
 
 }  // namespace mulciber

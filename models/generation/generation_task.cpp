@@ -1,4 +1,4 @@
-// Answers in slices.
+// GenerationTask: an answer in slices.
 #include <algorithm>
 #include <atomic>
 
@@ -29,17 +29,17 @@ struct GenerationTask::Work {
   GenerateOptions options;
   std::optional<Answer> answer;
   std::vector<uint32_t> stops;
-  std::vector<AnswerGrammar> grammars;  // of the request, where it has one
-  std::atomic<bool> stop{false};        // a stop text came, or the host cancelled
+  std::vector<AnswerGrammar> grammars;  // of the request, if it has one
+  std::atomic<bool> stop{false};        // a stop text was found, or the application cancelled
   bool cancelled = false;
-  uint32_t tokens = 0;                    // of prompt and answer
+  uint32_t tokens = 0;                    // in prompt and answer
   std::unique_ptr<SequenceTask> started;  // until the task has it
   SequenceTask* sequence = nullptr;
   std::optional<Generation> result;
 
   Work(std::shared_ptr<TextGenerator::Impl> owner, const std::vector<PromptPart>& prompt,
        const GenerateOptions& wanted, const GenerationOutputs& outputs);
-  /// Throws ModelError where it leaves no room in the context.
+  /// Throws ModelError where the prompt leaves no room in the context.
   static EncodedPrompt encode(const TextGenerator::Impl& impl,
                               const std::vector<PromptPart>& prompt, const GenerateOptions& wanted);
   void look() {
@@ -75,7 +75,7 @@ EncodedPrompt GenerationTask::Work::encode(const TextGenerator::Impl& impl,
   const uint64_t row_bytes =
       impl.language->network().embedding.table.shape.columns() * sizeof(float);
   for (const PromptPart& part : prompt) {
-    // What stands in front of a text stands in front of embeddings too.
+    // Special tokens that stand before a text stand before embeddings too.
     if (part.tokens == 0 || options.add_special) {
       const std::vector<int32_t> ids = impl.tokens(part.tokens == 0 ? part.text : "", options);
       encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
@@ -166,7 +166,7 @@ GenerationTask::GenerationTask(std::unique_ptr<Work> work)
       work_(std::move(work)) {}
 
 GenerationTask::~GenerationTask() {
-  // What the batch holds must be what was computed, whether or not anybody asked for the result.
+  // result() cuts the batch to what was computed, whether or not anybody asked for it.
   if (work_->result || !done()) return;
   try {
     result();

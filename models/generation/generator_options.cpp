@@ -37,7 +37,7 @@ ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
 }
 
 Sampling checked(const Sampling& sampling) {
-  sample_settings({.sampling = sampling});  // throws what is out of range
+  sample_settings({.sampling = sampling});  // throws where a setting is out of range
   return sampling;
 }
 

@@ -1,4 +1,4 @@
-// From the options and settings of the public TextGenerator to those of the models below it.
+// Converts the options and settings of the public TextGenerator to those of models.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,15 @@
 
 namespace mulciber {
 
-/// longest: the context that the model was made for. Throws ModelError where a longer one is asked
-/// for.
+/// longest: the context that the model was made for. Throws ModelError where `options` ask for a
+/// longer one.
 ModelOptions model_options(const GeneratorOptions& options, uint32_t longest);
 
 /// Throws SettingError when a number is out of its range.
 Sampling checked(const Sampling& sampling);
 
-/// Ids that end an answer, sorted: the configuration's, or else the tokenizer's, and those of the
-/// family's end pieces.
+/// Ids that end an answer, sorted: those of the configuration, or else of the tokenizer, and those
+/// of the family's end pieces.
 std::vector<uint32_t> end_ids(const Architecture& architecture, const Tokenizer& tokenizer);
 
 }  // namespace mulciber

@@ -62,7 +62,8 @@ KeptPages::Found KeptPages::find(std::span<const uint32_t> text, bool exact, uin
   }
   const uint32_t multiple = exact ? step : 1;
   found.tokens -= found.tokens % multiple;
-  // What is read behind them must be there; of the last page, its beginning may be all there is.
+  // Pages that are read behind the prefix must be there. Only the beginning of the last page may
+  // be.
   const auto first_read = [&] { return unread(found.tokens - found.tokens % positions_); };
   for (auto i = static_cast<uint32_t>(path.size()); i-- > 0;) {
     if (path[i]->page > 0 || i < first_read() || i * positions_ >= found.tokens) continue;
@@ -109,7 +110,7 @@ KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, ui
     }
   }
   if (same != nullptr) {
-    // Its users have begun with other keys and values.
+    // Its users have read other keys and values.
     if (same->users > 0) return nullptr;
     hold(*same);
     const uint32_t other = std::exchange(same->page, page);
@@ -124,7 +125,7 @@ KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, ui
   kept.tokens.assign(tokens.begin(), tokens.end());
   kept.exact = exact;
   kept.users = 1;
-  // What has grown is not needed as it was.
+  // A shorter version of this page is no longer needed.
   for (KeptPage* one : shorter) free_page(*one);
   return &kept;
 }

@@ -1,4 +1,4 @@
-// What continuing texts needs of a model.
+// The interface of models that continue texts.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,33 @@ namespace mulciber {
 
 class PictureEmbedder;
 
-/// A model that gives the probabilities of the token behind a text.
+/// A language model: it gives the probabilities of the token behind a text.
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
 
   virtual const DecoderNetwork& network() const = 0;
-  /// Of one that sees pictures (models/generation/picture_embedder.h); nullptr of others.
+  /// The embedder of a model that sees images (models/generation/picture_embedder.h); nullptr for
+  /// other models.
   virtual PictureEmbedder* embeds_pictures() { return nullptr; }
-  /// What loading it planned: weights, and the contexts that ModelOptions::sequences asked for.
+  /// Memory that was planned at loading: weights, and the contexts that ModelOptions::sequences
+  /// asked for.
   virtual const MemoryPrediction& memory_plan() const = 0;
-  /// What tokens read of one another, of every layer and head: (layers, heads, length, length)
-  /// probabilities after the softmax, before head factors; row i is of ids[i]. ids: 1 to
-  /// network().context of them. adapters: as set_adapters() (models/generation/decoder_programs.h).
+  /// Attention maps of every layer and head: (layers, heads, length, length) probabilities after
+  /// the softmax, before head factors; row i belongs to ids[i]. ids: 1 to network().context of
+  /// them. adapters: scales, as set_adapters() (models/generation/decoder_programs.h) takes them.
   virtual std::vector<float> attention(std::span<const uint32_t> ids,
                                        std::span<const float> adapters) = 0;
-  /// The same pass, to be run in slices; the maps stay on the device. room: tokens of the longest
-  /// text it is begun with again, 0: as many as `ids`. adapters: of the first text.
+  /// Starts such a pass, to be run in slices; the maps stay on the device. room: tokens of the
+  /// longest text with which the pass will be begun again, 0: as many as `ids`. adapters: scales of
+  /// the first text.
   virtual std::unique_ptr<TextAttention> start_attention(std::span<const uint32_t> ids,
                                                          uint32_t room,
                                                          std::span<const float> adapters) = 0;
-  /// Of start_attention() with that room.
+  /// Plans the passes of start_attention() with that room.
   virtual AttentionPasses plan_attention(uint32_t room) const = 0;
-  /// Greedy. Inputs: input_ids (1, S). "output_ids" (1, n): the new ids alone. n_best must be 1.
+  /// Greedy search. Inputs: input_ids (1, S). Output: "output_ids" (1, n), the new ids alone.
+  /// n_best must be 1.
   virtual NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                              uint32_t n_best) = 0;
 };

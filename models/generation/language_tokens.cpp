@@ -18,7 +18,7 @@ bool framed(std::string_view piece, std::string_view before, std::string_view af
 
 bool is_before_source(std::string_view piece) { return framed(piece, ">>", "<<"); }
 
-/// Whether a special token is a language by its look: "__de__", "deu_Latn", "de_DE".
+/// Whether a special token looks like a language: "__de__", "deu_Latn", "de_DE".
 bool is_language(const Tokenizer& tokenizer, int32_t id) {
   if (!tokenizer.is_special(id)) return false;
   const std::string_view piece = tokenizer.piece(id);
@@ -29,7 +29,7 @@ bool is_language(const Tokenizer& tokenizer, int32_t id) {
          std::all_of(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(bar), is_lower);
 }
 
-/// The id by which the tokenizer itself says what language a text is in.
+/// The language token that the tokenizer itself adds to a text.
 std::optional<int32_t> added_language(const Tokenizer& tokenizer) {
   for (const int32_t id : tokenizer.encode(""))
     if (is_language(tokenizer, id)) return id;
@@ -72,7 +72,7 @@ void replace_language(const Tokenizer& tokenizer, std::vector<int32_t>& ids, uin
         "source language",
         "cannot be chosen: the model's tokenizer tells a source's language by no token",
         "leave it out");
-  // The text itself was not searched for special tokens, so that there is one.
+  // The text was encoded without parsing special tokens, so that only one id is replaced.
   std::replace(ids.begin(), ids.end(), *added, static_cast<int32_t>(language));
 }
 

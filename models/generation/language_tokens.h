@@ -1,4 +1,4 @@
-// How a translation model of many languages is told which ones are meant: tokens of its vocabulary.
+// Language tokens, which tell a multilingual translation model the source or target language.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace mulciber {
 
 struct LanguageToken {
   uint32_t id = 0;
-  /// Stands before the source (Johnson et al. 2017, arXiv:1611.04558) instead of being the first
-  /// token that is chosen (Fan et al. 2020, arXiv:2010.11125).
+  /// Whether the token stands before the source text (Johnson et al. 2017, arXiv:1611.04558)
+  /// instead of being forced as the first output token (Fan et al. 2020, arXiv:2010.11125).
   bool before_source = false;
 };
 
@@ -20,8 +20,8 @@ struct LanguageToken {
 /// ">>deu<<" (Marian). Throws ModelError naming languages that the vocabulary has.
 LanguageToken language_token(const Tokenizer& tokenizer, const std::string& language);
 
-/// `ids`, encoded with special tokens, where the language that the tokenizer's files name is
-/// replaced by another one. Throws ModelError where the tokenizer adds no language.
+/// Replaces the language token that the tokenizer has added to `ids` by another one. Throws
+/// ModelError where the tokenizer adds no language token.
 void replace_language(const Tokenizer& tokenizer, std::vector<int32_t>& ids, uint32_t language);
 
 }  // namespace mulciber

@@ -8,7 +8,7 @@
 namespace mulciber {
 namespace {
 
-// Tokens that the first layer is looked for with: what is wrong shows in the first of them, as a
+// Tokens with which the first faulty layer is searched: a fault shows in the first of them, as a
 // rule.
 constexpr uint32_t kTracedTokens = 16;
 

@@ -12,22 +12,22 @@
 
 namespace mulciber {
 
-/// Throws LogitsError: logits are not finite, and why: the weight of the file that holds NaN or
-/// infinity, or else the first layer whose output does. whose: "after 5 tokens". weights may be
-/// null. first_layer: names it ("layer 3"), or gives nothing where none is found; asked for only
-/// where all weights are finite.
+/// Throws LogitsError, which says why logits are not finite: it names the weight of the file that
+/// holds NaN or infinity, or else the first layer whose output does. whose: "after 5 tokens".
+/// weights: may be null. first_layer: names the layer ("layer 3"), or returns nothing where none is
+/// found; called only where all weights are finite.
 [[noreturn]] void refuse_logits(Device& device, const Weights* weights, const std::string& whose,
                                 const std::function<std::string()>& first_layer);
-/// The same of any numbers: what they are ("logits of a text") and whose.
+/// Throws LogitsError for any numbers. where: what they are and whose ("logits of a text").
 [[noreturn]] void refuse_numbers(Device& device, const Weights* weights, const std::string& where,
                                  const std::function<std::string()>& first_layer);
 
-/// The first layer of a network whose output for a row's first tokens is not finite. control,
-/// words, tensors: of a batch, whose caches lose what they held.
+/// The first layer of a network whose output for a row's first tokens is not finite; empty: none
+/// was found. layout, tensors, words: those of a batch, whose caches are overwritten.
 std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
                                    const BatchLayout& layout, const BatchTensors& tensors,
                                    ControlWords words, uint32_t row, std::span<const uint32_t> ids);
-/// The same for the first of a sequence's tokens, over keys and values of its own.
+/// Finds that layer for the first of a sequence's tokens, in a KV cache of its own.
 std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
                                    std::span<const uint32_t> ids);
 

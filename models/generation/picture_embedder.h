@@ -1,4 +1,4 @@
-// What a language model that sees pictures makes of them.
+// Image embeddings for a language model that sees images.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ class PictureEmbedder {
  public:
   virtual ~PictureEmbedder() = default;
 
-  /// Embeddings of a picture, or of a tile, of the size that the model takes: (rows, width).
-  /// pixels: a word each, whose lowest byte is channel 0. What it gives depends on the pixels
-  /// alone. Throws ModelError where there are more or fewer, LogitsError where numbers are not
+  /// Embeddings of an image, or of a tile, in the size that the model takes: (rows, width). pixels:
+  /// one word each, whose lowest byte is channel 0. The result depends on the pixels alone. Throws
+  /// ModelError for more or fewer pixels than the model takes, LogitsError where embeddings are not
   /// finite.
   virtual std::vector<float> embed(std::span<const uint32_t> pixels,
                                    const PictureNormalization& normalization) = 0;

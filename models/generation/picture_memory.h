@@ -1,4 +1,4 @@
-// Tiles of pictures that a model has seen: what tells them from one another, and their embeddings.
+// A cache of image tiles: a number for each different tile, and its embeddings.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace mulciber {
 
-/// Bounded by bytes; what was not asked for the longest time goes first. Used by one thread.
+/// Bounded in bytes; the least recently used tile is evicted first. Used by one thread.
 class PictureMemory {
  public:
   using Rows = std::shared_ptr<const std::vector<float>>;
@@ -23,12 +23,14 @@ class PictureMemory {
         next_number_(first_number),
         end_(end_of_numbers) {}
 
-  /// Tiles have one number only where they are equal, byte by byte. Those that were forgotten
-  /// between get another; UINT32_MAX, which several have, once there are no more.
+  /// The number of a tile. Tiles share a number only where they are equal, byte by byte. A tile
+  /// that was evicted gets another one later; once there are no more numbers, every new tile gets
+  /// UINT32_MAX.
   uint32_t number(const std::shared_ptr<const PictureTile>& tile);
-  /// nullptr where they are to be computed.
+  /// The embeddings of a tile; nullptr where they are not computed yet.
   Rows find(const std::shared_ptr<const PictureTile>& tile);
-  /// Computed, where they are not there. Throws as PictureEmbedder::embed().
+  /// The embeddings of a tile, which are computed where they are not cached. Throws as
+  /// PictureEmbedder::embed().
   Rows embed(const std::shared_ptr<const PictureTile>& tile);
 
   uint64_t embedded() const { return embedded_; }
@@ -47,7 +49,7 @@ class PictureMemory {
   PictureEmbedder& embedder_;
   PictureNormalization normalization_;
   uint32_t next_number_, end_;
-  std::list<Entry> entries_;  // the one used last first
+  std::list<Entry> entries_;  // most recently used first
   size_t bytes_ = 0;
   uint64_t embedded_ = 0;
   double seconds_ = 0;

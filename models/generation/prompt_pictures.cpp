@@ -1,4 +1,4 @@
-// Pictures in prompts: of a conversation, and of texts in a batch.
+// Images in prompts of TextGenerator and of BatchGenerator.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ void TextGenerator::Impl::give_pictures(SequenceRequest& request, std::vector<Sh
   for (ShownTile& tile : tiles) {
     if (tile.end() <= reused) continue;
     const uint32_t first = std::max(tile.first, reused);
-    // A request that is cancelled takes nothing in.
+    // A cancelled request prefills nothing.
     if (cancel && cancel->load()) {
       request.given.push_back({first - reused, {}});
       continue;
@@ -71,7 +71,7 @@ bool BatchGenerator::Impl::embed_tile(uint32_t slot, uint32_t first, uint32_t en
 std::vector<GivenRows> BatchGenerator::Impl::given_rows(BatchText& text, uint32_t held) {
   std::vector<GivenRows> given;
   for (ShownTile& tile : text.tiles) {
-    // Those that are in are not needed again, unless the text gives way.
+    // Embeddings of prefilled tokens are needed again only if the text is preempted.
     if (tile.end() <= held) tile.rows.reset();
     if (tile.rows) given.push_back({tile.first, *tile.rows});
   }

@@ -39,9 +39,10 @@ std::vector<uint32_t> ProposalCheck::run(const Request& request) {
   const auto length = static_cast<uint32_t>(request.ids.size());
   const auto given = static_cast<uint32_t>(request.proposed.size()) + 1;
   const uint32_t context = batch_.shape().context;
-  // The cache ends with the context: where less is left than a pass takes, it takes tokens again.
+  // The cache ends with the context: where fewer positions are left than a pass takes, it feeds
+  // earlier tokens again.
   const uint32_t begin = std::min(length - 1, context - kCheckedTokens);
-  const uint32_t first = length - 1 - begin;  // number of ids.back() in the pass
+  const uint32_t first = length - 1 - begin;  // index of ids.back() in the pass
   std::vector<uint32_t> text(request.ids.begin(), request.ids.end());
   text.insert(text.end(), request.proposed.begin(), request.proposed.end());
   std::vector<uint32_t> fed(text.begin() + begin, text.end());

@@ -1,5 +1,5 @@
-// Speculative decoding: tokens that are proposed, and the pass over a sequence that checks several
-// at once. Source: Leviathan et al. 2023, arXiv:2211.17192.
+// Speculative decoding of one sequence: the pass that verifies several draft tokens at once, and
+// prompt lookup. Source: Leviathan et al. 2023, arXiv:2211.17192.
 #pragma once
 
 #include <span>
@@ -10,36 +10,34 @@
 
 namespace mulciber {
 
-/// Tokens of a pass of ProposalCheck: the one chosen last, and what is proposed behind it.
+/// Tokens of a pass of ProposalCheck: the one chosen last, and draft tokens behind it.
 constexpr uint32_t kCheckedTokens = 8;
 static_assert(kCheckedTokens == kMostProposals + 1);
 
-/// Chooses a token behind each token of a pass, every one as a step of decoding would at its place:
-/// with the history up to there, and the random number of its length. Every pass has
-/// kCheckedTokens, those that are not given filled up, so that the kernels, and what is chosen
-/// behind a token, depend neither on how many are proposed nor on which. Not thread-safe. Must not
-/// outlive the batch.
+/// Chooses a token behind each token of a pass, in the way of a decode step at that position: with
+/// the history up to there, and the random number of that length. Every pass has kCheckedTokens
+/// tokens, padding included, so that the kernels, and the choice behind a token, depend neither on
+/// how many draft tokens there are nor on which. Not thread-safe. Must not outlive the batch.
 class ProposalCheck {
  public:
-  /// batch: whose keys and values are read and written, with one row of kCheckedTokens tokens or
-  /// more. penalty_window: of the sampling that run() is given, at most.
+  /// batch: its cache is read and written; it has one row of kCheckedTokens tokens or more.
+  /// penalty_window: the largest in the sampling settings of run().
   ProposalCheck(Device& device, const DecoderNetwork& network, SequenceBatch& batch,
                 uint32_t penalty_window);
 
   uint32_t penalty_window() const { return window_; }
 
   struct Request {
-    /// The sequence, its last token being the first that is fed; those before it are held by the
-    /// batch.
+    /// The sequence. Its last token is the first that is fed; the batch holds those before it.
     std::span<const uint32_t> ids;
     std::span<const uint32_t> proposed;  // at most kCheckedTokens - 1
     Sampling sampling;
     uint32_t stream = 0;
-    std::span<const float> adapters;  // as set_adapters()
+    std::span<const float> adapters;  // as set_adapters() takes them
   };
-  /// What is chosen behind ids.back() and behind each proposed token, as far as those are chosen
-  /// too: the proposals that were taken, and one token more. The batch then holds all but the last.
-  /// Throws LogitsError when logits are NaN or infinite: the batch is empty then.
+  /// The accepted draft tokens and one token more: the choices behind ids.back() and behind each
+  /// draft token, up to the first that differs from the draft. The batch then holds all but the
+  /// last. Throws LogitsError when logits are NaN or infinite: the batch is empty then.
   std::vector<uint32_t> run(const Request& request);
 
  private:
@@ -55,9 +53,10 @@ class ProposalCheck {
   std::optional<Program> program_;
 };
 
-/// Tokens that may follow: those behind the latest place before the end where the last `longest`
-/// tokens stood already, or else fewer of them, down to two (or `longest`). What follows there to
-/// the end is repeated. count: at most. Source: Saxena 2023, prompt lookup decoding.
+/// Prompt lookup: the `count` tokens behind the latest earlier occurrence of the last `longest`
+/// tokens, or else of fewer of them, down to two (or `longest`). Where the text ends before so
+/// many, its tokens from there on are repeated. Empty where nothing occurred before. Source: Saxena
+/// 2023, prompt lookup decoding.
 std::vector<uint32_t> look_up(std::span<const uint32_t> ids, uint32_t longest, uint32_t count);
 
 }  // namespace mulciber

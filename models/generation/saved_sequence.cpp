@@ -22,8 +22,8 @@ constexpr uint64_t kMagic =
 struct Header {
   uint64_t magic = kMagic;
   uint64_t fingerprint = 0;
-  uint64_t hash = 0;         // of all that follows the header
-  uint64_t layer_bytes = 0;  // of every layer
+  uint64_t hash = 0;         // over all bytes behind the header
+  uint64_t layer_bytes = 0;  // in every layer
   uint32_t tokens = 0, layers = 0, type = 0, reserved = 0;
 };
 static_assert(sizeof(Header) == 48);

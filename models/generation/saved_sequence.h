@@ -11,18 +11,19 @@
 
 namespace mulciber {
 
-/// A number that two networks share only where keys and values of one serve the other: hashed from
-/// names, types, shapes and some bytes of every tensor of the checkpoint, and the forms in which
+/// A number that two networks share only where the KV cache of one serves the other: a hash of the
+/// names, types, shapes and some bytes of every tensor of the checkpoint, and of the types in which
 /// matrices and caches are kept.
 uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork& network);
 
 std::vector<std::byte> sequence_bytes(const SavedSequence& sequence, uint64_t fingerprint);
-/// Throws ModelError when the bytes are of something else, of another fingerprint, or damaged.
+/// Throws ModelError when the bytes are not a saved sequence, have another fingerprint, or are
+/// damaged.
 SavedSequence read_sequence(std::span<const std::byte> bytes, uint64_t fingerprint);
 
-/// The same in a file. Throws ModelError when it cannot be written.
+/// Writes sequence_bytes() to a file. Throws ModelError when it cannot be written.
 void save_sequence(const std::string& file, const SavedSequence& sequence, uint64_t fingerprint);
-/// Throws ModelError when the file is not there too.
+/// Reads a file as read_sequence() does. Throws ModelError also when the file is not there.
 SavedSequence load_sequence(const std::string& file, uint64_t fingerprint);
 
 }  // namespace mulciber

@@ -17,7 +17,7 @@
 namespace mulciber {
 namespace {
 
-constexpr uint32_t kPassTokens = 512;  // of all rows
+constexpr uint32_t kPassTokens = 512;  // tokens of all rows
 constexpr size_t kProgramsKept = 4;
 
 uint32_t longest_pass(const BatchShape& shape) {
@@ -29,7 +29,7 @@ uint32_t longest_pass(const BatchShape& shape) {
   return longest;
 }
 
-/// States of which the batch has a copy.
+/// How many states the batch has a copy of.
 uint64_t kept_states(const DecoderNetwork& network, const BatchShape& shape) {
   return network.decoder.keeps_states() && shape.rows == 1 ? network.decoder.layers.size() : 0;
 }
@@ -82,8 +82,8 @@ SequenceBatch::Built& SequenceBatch::built(const DecoderPass& shape,
                                            const std::set<DecoderPass>& wanted) {
   const auto found = programs_.find(shape);
   if (found != programs_.end()) return found->second;
-  // Each has an arena of its own. Nothing runs while a prompt is taken in, so the shortest can go
-  // that the request does not need.
+  // Each program has an arena of its own. Nothing runs between prefill passes, so the shortest
+  // program that the request does not need can go.
   if (programs_.size() >= kProgramsKept) {
     const auto least = std::find_if(programs_.begin(), programs_.end(), [&](const auto& kept) {
       return kept.first.length > 1 && wanted.count(kept.first) == 0;
@@ -108,10 +108,10 @@ void SequenceBatch::pull(uint64_t end) {
   words_ = ControlWords(std::move(words));
 }
 
-/// Tells the caller of the ids that are known after so many steps of decoding.
+/// Gives the caller the ids that are known after `steps` decode steps.
 void SequenceBatch::drain(Run& run, uint32_t steps) {
-  // Words of later steps may change while these are read: only what the steps waited for wrote
-  // counts.
+  // Words of later steps may change while these are read: only ids of steps that were waited for
+  // count.
   const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     if (run.states[row] == SAMPLE_IDLE) continue;
@@ -142,8 +142,8 @@ std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
   for (uint32_t row = 0; row < shape_.rows; ++row) {
     const size_t left = prompts[row].size() - run.taken[row];
     most = std::max(most, left);
-    // Tokens beside a row's own fall behind its end, where they are never seen; they must not
-    // pass the cache's, because the mask counts back from there.
+    // Padding tokens of a row fall behind its end, where they are never seen. They must not pass
+    // the end of the cache, because the mask counts back from there.
     if (left > 0) room = std::min(room, shape_.context - this->length(row));
   }
   if (most == 0) return std::nullopt;
@@ -161,7 +161,7 @@ std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
                       run.states[row] != SAMPLE_STOP_ID;
     if (ends) pass.shape.result = PassOutput::kChoice;
     if (fed > 0 && kind.rows) {
-      // Tokens beside them take the last of them too: other rows may hold what is no number.
+      // Padding tokens take the last embedding too: other rows may hold NaN.
       std::vector<uint32_t> numbers(length);
       for (uint32_t i = 0; i < length; ++i) numbers[i] = std::min(i, fed - 1);
       words_.set(layout_.fed_ids(row, length), numbers);
@@ -322,7 +322,7 @@ void SequenceBatch::begin(Run& run) {
                        fmt::format("takes the context to {} tokens, there is room for {}", needed,
                                    shape_.context),
                        "ask for a larger context, or give a shorter text");
-    // The history goes on where the cache ends: an id chosen last and not fed is forgotten.
+    // The history goes on where the cache ends: an id that was chosen last and not fed is dropped.
     const auto& prompt = request.prompts[row];
     words_.set(state.history_of(row).part(length(row), prompt.size()), prompt);
     run.first[row] = static_cast<uint32_t>(needed);

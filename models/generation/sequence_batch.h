@@ -1,5 +1,5 @@
-// Several sequences of unequal length over one decoder-only network: their keys and values, and
-// programs that make them longer.
+// Several sequences of unequal length over one decoder-only network: their KV cache, and the
+// programs that prefill and decode them.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@
 namespace mulciber {
 
 enum class SequenceEnd {
-  kIdle,   // was given nothing
+  kIdle,   // was given no prompt
   kStop,   // chose an id that ends it
   kLimit,  // chose as many ids as it may
   kFull,   // the cache has no room for more
   kCancelled,
 };
 
-/// Embeddings in memory of a caller's, (count, D) f32, for tokens of a prompt from `first` on.
+/// Embeddings in a buffer of the caller, (count, D) f32, for tokens of a prompt from `first` on.
 struct PromptRows {
   uint32_t first = 0, count = 0;
   BufferView from;
@@ -36,60 +36,62 @@ struct PromptRows {
 class AnswerGrammar;
 
 struct SequenceRequest {
-  /// Ids per row, behind what the row holds already; a row without any is left as it is.
+  /// Ids per row, behind those that the row holds already; a row without any is left as it is.
   std::vector<std::vector<uint32_t>> prompts;
-  /// Of the only row, of start(): in the order of their tokens, which are kNoTokenId in the prompt.
+  /// For start(), which has one row: embeddings in the order of their tokens, which are kNoTokenId
+  /// in the prompt.
   std::vector<PromptRows> embeddings;
-  /// Of generate(), and of the only row: the same from the host, of a network that sees.
+  /// For generate() with one row, where the network sees images: such embeddings in CPU memory.
   std::vector<GivenRows> given;
-  /// Of row 0, as long as its prompt: what identity() says of it later. Empty: the prompt.
+  /// The identity of row 0's prompt, as long as the prompt: identity() returns it later. Empty: the
+  /// prompt.
   std::vector<uint32_t> identity;
-  bool states = false;  // passes keep what the output product takes
-  /// Ids to choose per row at most. 0: the prompts are taken in, nothing is chosen.
+  bool states = false;  // passes keep the hidden states before the output product
+  /// Most ids to choose per row. 0: prompts are prefilled, and nothing is chosen.
   uint32_t max_new_tokens = 0;
   std::vector<Sampling> sampling;  // how each row chooses; empty: the likeliest id, always
-  /// What was last given to use_adapters() for its rows.
+  /// The scales that were last given to use_adapters() for its rows.
   std::vector<float> adapters;
-  std::vector<uint32_t> streams;  // of chance, another for each text of one seed; empty: all 0
-  /// What each row may choose, or nullptr; empty: anything.
+  std::vector<uint32_t> streams;  // of random numbers, one for each text of a seed; empty: all 0
+  /// The grammar of each row, or nullptr; empty: rows may choose any id.
   std::vector<AnswerGrammar*> grammars;
   std::vector<uint32_t> stops;        // at most kMostStops
-  uint32_t steps_per_submission = 0;  // 0: what suits the device
+  uint32_t steps_per_submission = 0;  // 0: as many as suit the device
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void(size_t done, size_t total)> on_prompt;  // tokens taken in
+  std::function<void(size_t done, size_t total)> on_prompt;  // prefilled tokens
   std::function<void(uint32_t row, uint32_t id)> on_token;
 };
 
 struct SequenceResult {
   struct Row {
-    std::vector<uint32_t> ids;  // the one that ended it included
+    std::vector<uint32_t> ids;  // the one that ended the row included
     SequenceEnd end = SequenceEnd::kIdle;
   };
   std::vector<Row> rows;
   uint64_t prompt_tokens = 0;
-  uint32_t steps = 0;  // of decoding, after the prompts
+  uint32_t steps = 0;  // decode steps, after prefill
   double build_seconds = 0, prefill_seconds = 0, decode_seconds = 0;
   double first_token_seconds = 0;  // from the call
-  double grammar_seconds = 0;      // of decode_seconds: masks found and handed over, ids followed
+  double grammar_seconds = 0;  // part of decode_seconds: making and uploading masks, following ids
 };
 
-/// What a row holds, on the host.
+/// The tokens of a row and its KV cache or states, in CPU memory.
 struct SavedSequence {
   std::vector<uint32_t> ids;                   // its tokens
-  DataType type = DataType::kF32;              // of the cache
+  DataType type = DataType::kF32;              // of the layers' rows
   std::vector<std::vector<std::byte>> layers;  // (tokens, columns) each
 };
 
-/// Memory of a caller's for rows of floats: row i goes to place i % rows.
+/// A caller's ring buffer for rows of floats: row i goes to index i % rows.
 struct RowRing {
-  BufferView first;   // place 0
-  uint32_t rows = 0;  // 0: nobody wants them
+  BufferView first;   // index 0
+  uint32_t rows = 0;  // 0: no rows are wanted
 };
 
-/// What a task leaves of each step.
+/// Outputs of each step that a task copies to the caller.
 struct SequenceOutputs {
-  RowRing logits;  // row i: that choice i was made from
-  RowRing states;  // row i: of the token at position i, what the output product takes
+  RowRing logits;  // row i: the logits of choice i
+  RowRing states;  // row i: the hidden state of the token at position i, before the output product
 };
 
 class SequenceTask;
@@ -97,63 +99,65 @@ class SequenceTask;
 /// Not thread-safe. Must not outlive the device or the network's weights.
 class SequenceBatch {
  public:
-  /// Throws DeviceError kOutOfMemory when it does not fit. memory_limit: bytes; 0: what is
-  /// available; none: the caller has planned and checked it.
+  /// Throws DeviceError kOutOfMemory when the batch does not fit. memory_limit: bytes; 0: what is
+  /// available; none: the caller has planned and checked the memory.
   SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
                 std::optional<uint64_t> memory_limit = 0);
 
   /// Device memory that a batch takes, its programs' arenas included, before anything is allocated.
-  /// The network's weights need shapes alone.
+  /// The network's weights may be shapes alone.
   static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                 const BatchShape& shape);
 
   const BatchShape& shape() const { return shape_; }
-  /// Tokens of a row whose keys and values are there. An id that generate() chose last is not among
-  /// them: feed it before what follows.
+  /// Tokens of a row whose keys and values are in the cache. The id that generate() chose last is
+  /// not among them: feed it before the next prompt.
   uint32_t length(uint32_t row) const { return words_.get(layout_.state.positions, row); }
-  /// Those tokens.
+  /// The ids of these tokens.
   std::span<const uint32_t> ids(uint32_t row) const;
-  /// The same of row 0, with SequenceRequest::identity for tokens of prompts that had one.
+  /// The ids of row 0, with SequenceRequest::identity in place of prompts that had one.
   std::vector<uint32_t> identity() const;
-  /// Has a row add so much of the network's adapters from now on, as set_adapters(); what it holds
-  /// is forgotten where that changes.
+  /// Sets the LoRA scales of a row from now on, as set_adapters(). Where they change, the row
+  /// becomes empty.
   void use_adapters(uint32_t row, std::span<const float> scales);
-  /// Those of a row, as they stand in control.
+  /// The LoRA scales of a row, as they stand in the control buffer.
   std::span<const uint32_t> adapter_scales(uint32_t row) const;
-  /// Forgets what a row holds from token `length` on. Where the network keeps a state, no other is
-  /// there than that behind the last prompt, of a batch of one row: it forgets what came behind
-  /// that, or all.
+  /// Drops the tokens of a row from `length` on. Where layers keep a state, the batch has a copy of
+  /// the state behind the last prompt alone, and only if it has one row: the row is cut to the end
+  /// of that prompt, or becomes empty.
   void truncate(uint32_t row, uint32_t length);
 
-  /// Per layer: (rows, context, columns) keys and values, for a pass of a caller's over row 0;
-  /// hold() then says what its tokens are. Of a network without states.
+  /// Per layer: (rows, context, columns) keys and values, for a pass of the caller's over row 0;
+  /// hold() then sets the tokens of the row. Only for networks without states.
   const std::vector<Tensor>& caches() const { return tensors_.caches; }
   void hold(std::span<const uint32_t> ids);
 
-  /// Keys and values of a row's tokens, or their state, for another time, another batch of the same
-  /// network, or another row: a copy of row 0 in row 1 is restore(1, save(0)). restore() throws
-  /// ModelError when they are of another network, or too many.
+  /// Copy the tokens of a row and its KV cache or states out of the batch and back, for another
+  /// time, another batch of the same network, or another row: restore(1, save(0)) copies row 0 to
+  /// row 1. restore() throws ModelError when they are of another network, or more tokens than the
+  /// context.
   SavedSequence save(uint32_t row);
   void restore(uint32_t row, const SavedSequence& saved);
 
-  /// Throws SettingError where a task of start() has it.
+  /// Throws SettingError while a task of start() has the batch.
   void require_free() const;
 
-  /// Takes the prompts in and lets every row that got one choose its next ids. What a row chooses
-  /// depends on its tokens, settings and seed alone: neither on its company nor on the steps per
-  /// submission. Throws ModelError when a prompt does not fit the row's room, LogitsError when
-  /// logits are NaN or infinite: every row is empty then; and ModelError of a grammar.
+  /// Prefills the prompts and lets every row that got one choose its next ids. The choices of a row
+  /// depend on its tokens, settings and seed alone: neither on the batch composition nor on the
+  /// steps per submission. Throws ModelError when a prompt does not fit the row's context,
+  /// LogitsError when logits are NaN or infinite: every row is empty then; and the ModelError of a
+  /// grammar.
   SequenceResult generate(const SequenceRequest& request);
 
-  /// The same of a batch of one row, to be run in slices: what generate() would do, stage by stage.
-  /// The batch is the task's until that is destroyed. Throws as generate(), but for logits and
-  /// what a grammar allows behind the first id: SequenceTask::finish() does.
+  /// Starts the stages of generate() on a batch of one row, to be run in slices. The task has the
+  /// batch to itself until it is destroyed. Throws as generate(), except for logits that are not
+  /// finite and for grammars behind the first id: SequenceTask::finish() throws these.
   std::unique_ptr<SequenceTask> start(SequenceRequest request, const SequenceOutputs& outputs = {});
 
-  /// What programs of all lengths are dispatched with; nothing is allocated or compiled.
+  /// Pipelines of the programs of all lengths; nothing is allocated or compiled.
   std::vector<PipelineKey> pipelines() const;
 
-  /// The programs of decoding one token, for a look at their nodes.
+  /// The program of a decode step, for a look at its nodes.
   Program& step() { return program({1, PassOutput::kChoice}); }
 
  private:
@@ -164,61 +168,63 @@ class SequenceBatch {
     Program program;
     PassTensors kept;
   };
-  /// wanted: those that must not make room for it.
+  /// wanted: passes whose programs must not make room for it.
   Built& built(const DecoderPass& shape, const std::set<DecoderPass>& wanted = {});
   Program& program(const DecoderPass& shape) { return built(shape).program; }
-  /// Where such a pass leaves what it keeps.
+  /// Where such a pass leaves an output that it keeps.
   BufferView place(const DecoderPass& shape, Tensor PassTensors::*kept);
-  /// Tokens of the only row's prompt from `taken` on that one kind of pass takes, and which: those
-  /// that have ids, or those of one of the request's embeddings, and where these begin.
+  /// How many tokens of the only row's prompt, from `taken` on, one kind of pass takes, and which
+  /// kind: a pass over ids, or over one of the request's embeddings, which begin at `rows`.
   struct Kind {
     uint32_t tokens;
     std::optional<BufferView> rows;
   };
   Kind kind_of_tokens(const SequenceRequest& request, size_t taken) const;
-  /// Memory for the embeddings of a pass, where a request has any.
+  /// Allocates memory for the embeddings of a pass.
   void need_rows();
-  /// Checks a request, and writes the state before it.
+  /// Checks a request, and writes the state before its first pass.
   void begin(Run& run);
-  /// Writes what the next pass over the prompts reads to words_; none once all are taken in.
+  /// Writes the inputs of the next prefill pass to words_. No value once all prompts are prefilled.
   std::optional<Pass> next_pass(Run& run);
   void report_prompt(const Run& run) const;
   /// The shapes of a single row's passes over its prompt.
   std::set<DecoderPass> passes(const SequenceRequest& request) const;
   void prefill(Run& run);
   void decode(Run& run);
-  /// As decode(), with a look at every choice before the next.
+  /// Decodes with a grammar: the CPU reads every choice before the next step.
   void decode_by_grammar(Run& run, Program& step);
-  /// Writes what the rows may choose next. A row that has come to the end of its grammar stops.
+  /// Writes the masks of the rows' next choices. A row that has come to the end of its grammar
+  /// stops.
   void set_masks(Run& run);
   void drain(Run& run, uint32_t steps);
-  /// How each row ended. Throws as generate().
+  /// Sets how each row ended. Throws as generate().
   void finish(Run& run);
   /// Throws where a row ended because its logits were not finite.
   void check_logits(const Run& run);
   void push();
   void pull();
-  /// Between two steps of which the host looks at each: what it changes, and words [0, end) of
-  /// control, beyond which the device changes nothing.
+  /// Between two steps by a grammar, push_step() uploads what the CPU changes, and pull() downloads
+  /// words [0, end) of control, behind which the device changes nothing.
   void push_step(Run& run);
   void pull(uint64_t end);
-  /// The first `tokens` tokens of a row in a layer's cache; of a state all, where there are any.
+  /// The first `tokens` tokens of a row in a layer's cache; the whole state of a layer that keeps
+  /// one, where `tokens` is not 0.
   BufferView part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const;
   /// Copies the states of the only row to kept_, or back.
   void copy_states(bool keep);
-  /// Keeps them as they are, where there are any.
+  /// Copies the states of the only row to kept_, where there are any.
   void keep_states();
 
   Device& device_;
   const DecoderNetwork& network_;
   BatchShape shape_;
   BatchLayout layout_;
-  ControlWords words_;  // of control, while nothing runs
+  ControlWords words_;  // contents of control, while nothing runs
   Buffer control_, progress_, rows_, given_;
   std::vector<Buffer> cache_buffers_;
   std::vector<Buffer> kept_;  // states of the only row, as they were behind kept_length_ tokens
   uint32_t kept_length_ = 0;  // 0: nothing is kept
-  std::vector<uint32_t> identity_;  // of row 0, up to the end of its last prompt
+  std::vector<uint32_t> identity_;  // row 0's, up to the end of its last prompt
   BatchTensors tensors_;
   std::map<DecoderPass, Built> programs_;
   bool in_task_ = false;

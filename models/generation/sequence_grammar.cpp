@@ -1,4 +1,4 @@
-// Choices by a grammar: the host looks at each before the next.
+// Decoding with a grammar: the CPU reads each choice before the next step.
 #include <algorithm>
 
 #include "models/generation/answer_grammar.h"

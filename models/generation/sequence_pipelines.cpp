@@ -1,4 +1,4 @@
-// The pipelines of programs, before any of these is built.
+// Pipelines of programs, before any program is built.
 #include "models/generation/sequence_batch.h"
 #include "models/generation/sequence_slots.h"
 #include "runtime/recorder.h"
@@ -15,7 +15,8 @@ std::vector<PipelineKey> SequenceBatch::pipelines() const {
   std::vector<PipelineKey> keys;
   for (const uint32_t length : kPassLengths) {
     if (length > layout_.longest) break;
-    // Of embeddings of a host's, and with states for it, what comes on top of passes over tokens.
+    // The third pass adds the pipelines of a caller's embeddings and of kept states, the fourth
+    // those of embeddings from CPU memory.
     for (const DecoderPass& pass :
          {DecoderPass{length, PassOutput::kCache}, DecoderPass{length, PassOutput::kChoice},
           DecoderPass{length, PassOutput::kChoice, true, true},

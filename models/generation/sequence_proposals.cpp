@@ -1,8 +1,8 @@
-// Proposals in a step over sequences in places: a row without a sequence of its own feeds a token
-// that is proposed, through the pages of the sequence behind which it may stand. The row computes
-// what a step computes once that token is chosen, by the same kernels, and so to the same bits.
-// What was proposed in vain leaves keys and values behind that nothing reads before the tokens
-// that come in their places write their own.
+// Draft tokens in a decode step over slots: a row without a sequence of its own feeds a draft
+// token, through the pages of the sequence behind which it may stand. The row computes what a step
+// computes once that token is chosen, by the same kernels, and so to the same bits. Rejected draft
+// tokens leave keys and values behind that nothing reads before the tokens that come at their
+// positions write their own.
 #include "models/generation/sequence_slots.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void SequenceSlots::lend_rows(const Proposals& proposals) {
     const auto values = words_.values(from);
     words_.set(to, std::vector<uint32_t>(values.begin(), values.end()));
   };
-  // What penalties look at, of which a row has one token more than the row before.
+  // The tokens that penalties look at. Each row has one more than the row before.
   std::vector<uint32_t> latest;
   if (has_penalties(settings)) {
     const uint32_t window = std::min(count, settings.penalty_window);
@@ -78,7 +78,7 @@ void SequenceSlots::take_back(const Pass& pass, const Proposals& proposals) {
     const uint32_t row = proposals.rows[i];
     checked_[proposals.slot].left.push_back(
         {proposals.ids[i], row, shown_choice(pass, row, words_.get(state.counts, row))});
-    // As end() leaves a slot.
+    // The row is left as end() leaves a slot.
     words_.set(state.stopped, row, SAMPLE_IDLE);
     words_.set(state.fed, row, 0);
     words_.set(state.positions, row, 0);
@@ -117,7 +117,7 @@ std::optional<SequenceSlots::Choice> SequenceSlots::follow(uint32_t slot) {
   checked.row = next.row;
   const Choice choice = take_over(slot, next.behind);
   if (choice) {
-    // The device has seen the sequence's own row alone.
+    // The device wrote the choice to the history of the lent row alone.
     const ControlArray<uint32_t> last =
         state.history_of(slot).part(words_.get(state.counts, slot) - 1, 1);
     push(last.word, last.end());

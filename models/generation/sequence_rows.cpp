@@ -1,5 +1,5 @@
-// Which passes a prompt takes: of tokens, and of embeddings of a caller's in place of them; and
-// which adapters its row has.
+// The prefill passes of a prompt, over ids or over a caller's embeddings, and the adapter scales of
+// its row.
 #include <algorithm>
 
 #include "models/generation/sequence_batch.h"

@@ -1,4 +1,4 @@
-// What one generate() of a SequenceBatch keeps track of.
+// The state of one SequenceBatch::generate().
 #pragma once
 
 #include <exception>
@@ -16,7 +16,7 @@ inline BufferView view_of_words(const BufferView& control, uint64_t first, uint6
   return part_of(control, first * sizeof(uint32_t), (end - first) * sizeof(uint32_t));
 }
 
-/// Those of the host's copy, to the device's.
+/// Uploads words [first, end) of the CPU's copy of control.
 inline void upload_words(Uploader& uploader, const BufferView& control, const ControlWords& words,
                          uint64_t first, uint64_t end) {
   const BufferView part = view_of_words(control, first, end);
@@ -26,15 +26,15 @@ inline void upload_words(Uploader& uploader, const BufferView& control, const Co
 struct SequenceBatch::Run {
   const SequenceRequest& request;
   SequenceResult result;
-  std::vector<size_t> taken;      // tokens of each prompt that passes were made for
-  std::vector<uint32_t> states;   // of each row, once its prompt is in: SAMPLE_*
-  std::vector<uint32_t> first;    // number of the first id it chooses
-  std::vector<uint32_t> emitted;  // ids the caller has been told of
+  std::vector<size_t> taken;      // tokens of each prompt for which passes were made
+  std::vector<uint32_t> states;   // SAMPLE_* of each row, once its prompt is prefilled
+  std::vector<uint32_t> first;    // number of the first id that each row chooses
+  std::vector<uint32_t> emitted;  // ids of each row that the caller has got
   Clock::time_point start = Clock::now();
   bool cancelled = false;
-  std::vector<bool> new_masks;       // of each row: not on the device yet
-  std::optional<Uploader> uploader;  // of steps by a grammar, which keeps its memory between them
-  std::exception_ptr refused;        // a grammar's error, which ended it; finish() throws it
+  std::vector<bool> new_masks;       // rows whose masks are not on the device yet
+  std::optional<Uploader> uploader;  // for steps by a grammar; keeps its memory between them
+  std::exception_ptr refused;        // a grammar's error, which ended the run; finish() throws it
 
   explicit Run(const SequenceRequest& wanted) : request(wanted) {}
   bool is_cancelled() {
@@ -44,7 +44,7 @@ struct SequenceBatch::Run {
   AnswerGrammar* grammar(uint32_t row) const {
     return request.grammars.empty() ? nullptr : request.grammars[row];
   }
-  /// Calls what a grammar may refuse. The run ends then.
+  /// Makes a call that may throw the ModelError of a grammar. The run ends then.
   template <typename Call>
   void by_grammar(const Call& call) {
     try {
@@ -54,13 +54,13 @@ struct SequenceBatch::Run {
       cancelled = true;
     }
   }
-  /// Whether a row's prompt is in, and it chooses ids behind it.
+  /// Whether a row's prompt is prefilled, and the row chooses ids behind it.
   bool chooses(uint32_t row) const {
     return taken[row] == request.prompts[row].size() && request.max_new_tokens > 0;
   }
 };
 
-/// The shortest pass that takes `tokens`, or the longest that there is room for.
+/// Length of the shortest pass that takes `tokens`, or of the longest within `longest` and `room`.
 inline uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
   uint32_t best = 1;
   for (uint32_t length : kPassLengths) {
@@ -71,12 +71,12 @@ inline uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
   return best;
 }
 
-/// A pass over prompts: tokens of each row in it.
+/// A prefill pass. fed: tokens of each row in it.
 struct SequenceBatch::Pass {
   DecoderPass shape;
   std::vector<uint32_t> fed;
-  std::optional<BufferView> rows;  // the caller's, of shape.from_rows
-  std::vector<float> given;        // of shape.mixed
+  std::optional<BufferView> rows;  // the caller's, for shape.from_rows
+  std::vector<float> given;        // embeddings, for shape.mixed
 };
 
 }  // namespace mulciber

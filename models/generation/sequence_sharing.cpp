@@ -1,4 +1,4 @@
-// What sequences in places share and how places change: pages, mixes of adapters, exchanges.
+// What slots share, and how they are exchanged: pages, adapter mixes, states.
 #include "models/generation/sequence_slots.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace mulciber {
 namespace {
 
-// Ids of tokens, and numbers of what else has embeddings, are below 2^24; what is left of a word
-// names a mix of adapters, but for the last: what so many mixes leave no number for is nobody
-// else's to read.
+// Ids of tokens, and numbers of other embeddings, are below 2^24. The upper bits of a key are the
+// number of an adapter mix. The last number stands for all mixes beyond the others, whose pages are
+// not shared.
 constexpr uint32_t kTokenBits = 24, kUnsharedMix = 255;
 static_assert(1 << kTokenBits == SequenceSlots::kIdentities);
 
@@ -39,7 +39,7 @@ std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint
   std::vector<uint32_t> keys;
   if (mix == kUnsharedMix || network_.decoder.keeps_states()) return keys;
   for (const uint32_t token : tokens) {
-    // What has no number is nobody else's to read, and neither is what follows.
+    // A token without a number cannot be shared, and then none of these tokens is.
     if (token >= kIdentities) return {};
     keys.push_back(token | mix << kTokenBits);
   }

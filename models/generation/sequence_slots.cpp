@@ -15,18 +15,18 @@
 namespace mulciber {
 namespace {
 
-// Recordings; all work in one arena.
+// Recordings that are kept; all use one arena.
 constexpr size_t kRecordingsKept = 96;
-// Buffers are whole multiples of it.
+// Sizes of buffers are rounded up to multiples of this.
 constexpr uint64_t kBufferAlignment = 256;
-// As many positions as kernels for software drivers take in a step: larger pages would need fewer
-// words of control, and smaller ones waste less of a text's last.
+// A page has as many positions as kernels for software drivers take in a step: larger pages would
+// need fewer words of control, and smaller ones waste less of a text's last page.
 constexpr uint32_t kPagePositions = 32;
 
-/// Passes over prompts are whole pages, so that each is others' to read when it is computed.
+/// Prefill passes are whole pages, so that each page can be shared once it is computed.
 uint32_t page_positions(const SlotShape& shape) { return std::min(kPagePositions, shape.chunk); }
 
-/// The largest state of a sequence in a layer; 0: none keeps any.
+/// Bytes of the largest state of a sequence in a layer; 0: no layer keeps one.
 uint64_t state_bytes(const DecoderNetwork& network, const SlotShape& shape,
                      const BatchTensors& tensors) {
   uint64_t most = 0;
@@ -36,8 +36,8 @@ uint64_t state_bytes(const DecoderNetwork& network, const SlotShape& shape,
   return most;
 }
 
-/// How many positions before a token are read: those of the largest window, where all layers have
-/// one. Layers of both kinds have one table of pages.
+/// How many positions before a token are read: those of the largest sliding window, where all
+/// layers have one. Layers of both kinds share one page table.
 uint32_t reach_of(const DecoderNetwork& network) {
   uint32_t reach = 0;
   for (const CausalLayer& layer : network.decoder.layers) {
@@ -58,7 +58,7 @@ BatchShape SequenceSlots::batch_of(const SlotShape& shape) {
   BatchShape batch = {shape.slots, shape.context, shape.biases, page_positions(shape)};
   const uint64_t row = batch.row_pages();
   const uint64_t wanted = (shape.tokens + batch.page - 1) / batch.page;
-  // And the one that nobody reads.
+  // One page more takes what nobody reads.
   batch.pages =
       static_cast<uint32_t>((shape.tokens > 0 ? std::max(wanted, row) : shape.slots * row) + 1);
   return batch;
@@ -92,7 +92,7 @@ BatchLayout SequenceSlots::plan(const DecoderNetwork& network, const SlotShape& 
 PassTensors SequenceSlots::add_nodes(ProgramBuilder& builder, const DecoderNetwork& network,
                                      const BatchLayout& layout, const BatchTensors& tensors,
                                      const SlotShape& shape, const Pass& pass) {
-  // A part of a prompt is always one sequence's: nothing of it could depend on others.
+  // A chunk of a prompt belongs to one sequence, so that its results cannot depend on others.
   if (!pass.prompt) builder.select_as(pass.slots, shape.slots);
   return build_decoder_pass(builder, network, part_of(layout, pass.first, pass.slots),
                             part_of(tensors, network, pass.first, pass.slots), pass.pass);
@@ -178,7 +178,7 @@ SequenceSlots::Built& SequenceSlots::built(const Pass& pass) {
   if (programs_.size() >= kRecordingsKept) programs_.pop_back();
   ProgramBuilder builder(device_, pass.prompt ? "prefill" : "decode step");
   const PassTensors kept = add_nodes(builder, network_, layout_, tensors_, shape_, pass);
-  // Those that were not planned for are smaller, unless splits of sums need room of their own.
+  // Passes that were not planned for need less, unless split-K partial sums need room of their own.
   const bool fits = builder.plan().arena_bytes <= arena_.size();
   programs_.push_front({pass, builder.build(fits ? arena_.view() : BufferView{}), kept});
   build_seconds_ += seconds_since(start);
@@ -210,8 +210,8 @@ void SequenceSlots::set_mask(uint32_t slot, std::span<const uint32_t> mask) {
 
 void SequenceSlots::run(const Pass& pass) {
   Program& program = built(pass).program;
-  // What changes stands before the history, which is written when a sequence begins, and before it
-  // all the ids of a part of a prompt.
+  // Words that change with each pass stand before the history, which is written when a sequence
+  // begins. The ids of a chunk of a prompt stand before all of them.
   if (pass.prompt) push(layout_.prompt.word, layout_.prompt.word + pass.pass.length);
   if (pass.pass.mixed) push(layout_.given->word, layout_.given->word + pass.pass.length);
   if (std::exchange(changed_, false)) push(layout_.last.word, layout_.state.history.word);
@@ -221,7 +221,7 @@ void SequenceSlots::run(const Pass& pass) {
 
 uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   const SampleStateLayout& state = layout_.state;
-  // What ends a sequence, the host looks at.
+  // The CPU decides what ends a sequence, so that the settings have no limits.
   words_.set(state.settings, slot,
              sample_settings({.sampling = sequence.sampling, .stream = sequence.stream}));
   words_.set(state.positions, slot, 0);
@@ -280,7 +280,7 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
     if (!choice) return choice;
   } else {
     words_.set(state.positions, slot, held + count);
-    words_.set(state.fed, slot, 0);  // steps of others leave it as it is
+    words_.set(state.fed, slot, 0);  // steps of other slots leave the position as it is
     changed_ = true;
   }
   if (pages_.computed(slot, keys(slot, held + count), held)) push_table(slot);
@@ -302,7 +302,7 @@ SequenceSlots::Choice SequenceSlots::take_choice(const Pass& pass, uint32_t slot
 
 SequenceSlots::Choice SequenceSlots::take_over(uint32_t slot, Choice choice) {
   const SampleStateLayout& state = layout_.state;
-  // The same steps as the kernel's.
+  // These are the steps that the kernel takes on the device.
   if (!choice) {
     words_.set(state.stopped, slot, SAMPLE_IDLE);
     changed_ = true;
@@ -363,7 +363,7 @@ std::vector<float> SequenceSlots::logits(uint32_t slot) const {
 void SequenceSlots::end(uint32_t slot, bool keep) {
   const SampleStateLayout& state = layout_.state;
   pages_.leave(slot, keys(slot, keep ? length(slot) : 0));
-  // A step over neighbours writes for it as well, to where nobody reads.
+  // A step over neighbouring slots writes for this one as well, to page 0, which nobody reads.
   words_.set(state.stopped, slot, SAMPLE_IDLE);
   words_.set(state.fed, slot, 0);
   words_.set(state.positions, slot, 0);

@@ -1,7 +1,7 @@
-// Places for sequences over one decoder-only network, each filled, made longer and emptied apart
-// from the others. What is computed of a sequence depends neither on its place nor on what the
-// others hold: a part of a prompt goes through alone, and a step of decoding chooses its kernels as
-// for all places, however few take part.
+// Slots for sequences over one decoder-only network, each filled, decoded and emptied apart from
+// the others. The results of a sequence depend neither on its slot nor on the batch composition: a
+// chunk of a prompt is prefilled alone, and a decode step chooses its kernels as for all slots,
+// however few take part.
 #pragma once
 
 #include <cstdint>
@@ -23,132 +23,137 @@ namespace mulciber {
 struct SlotShape {
   uint32_t slots = 1;
   uint32_t context = 0;  // tokens of a sequence
-  uint32_t chunk = 1;    // of a prompt in one pass, at most: one of kPassLengths
-  uint32_t biases = 0;   // ids of a sequence that may have one
-  /// Tokens of all sequences and of what is kept of earlier ones: at least a context; 0: a context
-  /// for every slot.
+  uint32_t chunk = 1;    // most prompt tokens in one pass: one of kPassLengths
+  uint32_t biases = 0;   // ids of a sequence that may have a logit bias
+  /// Tokens in the paged cache, of all sequences and of what is kept of earlier ones: at least a
+  /// context; 0: a context for every slot.
   uint64_t tokens = 0;
 };
 
-/// A sequence before its prompt is in.
+/// A sequence before its prompt is prefilled.
 struct SlotSequence {
   std::span<const uint32_t> prompt;
-  /// The prompt as it is told from others: where tokens have embeddings of a caller's, numbers that
-  /// are no token's, and others for other embeddings. Empty: the prompt.
+  /// The prompt as prefix sharing compares it: where tokens have a caller's embeddings, it has
+  /// numbers that no token has, and different ones for different embeddings. Empty: the prompt.
   std::span<const uint32_t> identity = {};
-  /// Of what is kept of earlier sequences it takes keys and values only where passes over its own
-  /// prompt would give these bits: not those of tokens that were chosen.
+  /// Whether the sequence shares cached keys and values of earlier sequences only where prefill of
+  /// its own prompt would give the same bits: not those of tokens that were generated.
   bool exact = true;
   Sampling sampling = {};
   uint32_t stream = 0;
   LogitBiases biases = {};
-  std::span<const float> adapters = {};  // as set_adapters()
-  bool keeps_logits = false;             // of every choice, as the model gives them
+  std::span<const float> adapters = {};  // as set_adapters() takes them
+  bool keeps_logits = false;             // of every choice, before penalties and biases
 };
 
 /// Not thread-safe. Must not outlive the device or the network's weights.
 class SequenceSlots {
  public:
-  /// What a sequence chose: no id where its logits are not finite.
+  /// The id that a sequence chose; none where its logits are not finite.
   using Choice = std::optional<uint32_t>;
 
-  /// Throws DeviceError kOutOfMemory when it does not fit. memory_limit: bytes; 0: what is
+  /// Throws DeviceError kOutOfMemory when the slots do not fit. memory_limit: bytes; 0: what is
   /// available.
   SequenceSlots(Device& device, const DecoderNetwork& network, const SlotShape& shape,
                 uint64_t memory_limit = 0);
-  /// Device memory that it takes, before anything is allocated. The network's weights need shapes
-  /// alone.
+  /// Device memory that the slots take, before anything is allocated. The network's weights may be
+  /// shapes alone.
   static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                 const SlotShape& shape);
-  /// The same with no more tokens than a device binds of a layer at once. Throws ModelError where
-  /// not even a context fits.
+  /// The shape with no more tokens than a device can bind of a layer at once. Throws ModelError
+  /// where not even a context fits.
   static SlotShape bindable(const Capabilities& device, const DecoderNetwork& network,
                             SlotShape shape);
   const SlotShape& shape() const { return shape_; }
 
-  /// Takes a slot that is free. Gives the tokens of the prompt that are kept from earlier
+  /// Takes a free slot. Returns how many tokens of the prompt are in the cache from earlier
   /// sequences; the others are to be fed. Throws SettingError when a setting is out of its range.
   uint32_t begin(uint32_t slot, const SlotSequence& sequence);
-  /// The same later: another may have fed meanwhile what both begin with.
+  /// Looks for a cached prefix again, which another sequence may have fed meanwhile. Returns the
+  /// tokens that the slot then holds.
   uint32_t adopt(uint32_t slot);
-  /// What a sequence may choose from now on, a bit for each id; empty: anything, as begin() leaves
-  /// it.
+  /// Sets what a sequence may choose from now on, a bit for each id; empty: any id, as after
+  /// begin().
   void set_mask(uint32_t slot, std::span<const uint32_t> mask);
-  /// Pages that sequences can still get, that one of so many tokens would take of them which begins
-  /// so, and that a slot has.
+  /// Pages that sequences can still get.
   uint32_t pages_left() const { return pages_.available(); }
   uint32_t page_tokens() const { return pages_.positions(); }
-  /// identity: as SlotSequence has it.
+  /// How many of these a sequence of `tokens` tokens with that prefix would take. identity: as in
+  /// SlotSequence.
   uint32_t pages_needed(std::span<const uint32_t> identity, std::span<const float> adapters,
                         bool exact, uint32_t tokens);
-  /// Numbers that an identity may have besides those of tokens: below it, and above the vocabulary.
+  /// The end of the numbers that an identity may have besides tokens: they lie between the
+  /// vocabulary and it.
   static constexpr uint32_t kIdentities = 1 << 24;
-  /// Pages that a sequence has at once until it has so many tokens, at most: where all layers have
-  /// windows, it leaves those that lie before them.
+  /// Most pages that a sequence has at once until it has `tokens` tokens: where all layers have
+  /// sliding windows, it gives back pages that lie before them.
   uint32_t most_pages(uint32_t tokens) const { return pages_.most_pages(tokens); }
   uint32_t pages_held(uint32_t slot) const { return pages_.held(slot); }
-  /// Room for `tokens` tokens more of a sequence; false where no page is left for them. feed() and
-  /// step() need it for theirs.
+  /// Reserves pages for `tokens` more tokens of a sequence; false where no page is left for them.
+  /// feed() and step() need room for theirs.
   bool reserve(uint32_t slot, uint32_t tokens);
 
-  /// Feeds the next `count` tokens of the prompt, up to chunk; `chooses`: they are the last, and
-  /// the first id is chosen. given: embeddings in the prompt, those of these tokens among them.
+  /// Feeds the next `count` tokens of the prompt, at most a chunk. chooses: they are the last, and
+  /// the first id is chosen. given: embeddings in the prompt, with those of these tokens among
+  /// them.
   Choice feed(uint32_t slot, uint32_t count, bool chooses, std::span<const GivenRows> given = {});
-  /// Places, from the first on, that a step over sequences in the first `places` computes: few
-  /// numbers, so that there are few recordings, of which the next is at most half as large again.
+  /// How many slots, from the first on, a step computes whose sequences are in the first `places`.
+  /// It is one of few numbers, so that there are few recordings; from 8 on each is at most half as
+  /// large again as the one before.
   uint32_t step_places(uint32_t places) const;
-  /// Tokens that may follow the last one of a sequence. Each is fed by a row of the step that no
-  /// sequence has, at the position that it would have: as a step would once it is chosen.
+  /// Draft tokens behind the last token of a sequence. Each is fed by a row of the step that no
+  /// sequence has, at the position and in the way of a later step that feeds it.
   struct Proposals {
     uint32_t slot = 0;
     std::vector<uint32_t> ids;
-    std::vector<uint32_t> rows;  // slots that are free, one for each id
-    std::vector<IdMask> masks;   // of what is chosen behind each; of sequences that have one
+    std::vector<uint32_t> rows;  // free slots, one for each id
+    std::vector<IdMask> masks;   // of the choice behind each, if the sequence has a mask
   };
-  /// Whether a model can take back what proposals did: one whose layers keep no states.
+  /// Whether draft tokens can be taken back: only where no layer keeps a state.
   bool can_propose() const { return !network_.decoder.keeps_states(); }
-  /// The next id of every sequence in `slots`, which have chosen one before. There must be room for
-  /// those that are proposed as well.
+  /// Runs a decode step. Returns the next id of every sequence in `slots`, which have chosen one
+  /// before. There must be room for draft tokens as well.
   std::vector<Choice> step(std::span<const uint32_t> slots,
                            std::span<const Proposals> proposals = {});
-  /// After a step: what a sequence chose behind a proposal that it had chosen itself, to the bits
-  /// of a step that feeds it; nothing where it had chosen another, or no more was proposed.
+  /// After a step: the choice behind the next draft token, to the bits of a step that feeds it, if
+  /// the sequence chose that draft token itself; nothing where it chose another, or no draft token
+  /// is left.
   std::optional<Choice> follow(uint32_t slot);
-  /// Puts another id in the place of the one that a slot chose last.
+  /// Replaces the id that a slot chose last.
   void replace_choice(uint32_t slot, uint32_t id);
 
-  /// Tokens that a slot holds.
+  /// Tokens whose keys and values a slot holds.
   std::span<const uint32_t> tokens(uint32_t slot) const {
     return words_.values(layout_.state.history_of(slot).part(0, length(slot)));
   }
-  /// Has a sequence be another from now on. What is held stays as far as both begin alike, but for
-  /// the last id; feed() takes those behind it, or step() the first of them.
+  /// Replaces the sequence of a slot. The cache stays as far as both begin alike, without the last
+  /// id; feed() takes the ids behind it, or step() the first of them.
   void rewrite(uint32_t slot, std::span<const uint32_t> ids);
 
-  /// What the last choice of a slot that keeps_logits was made from, until the next pass.
+  /// The logits of the last choice of a slot that keeps_logits, until the next pass.
   std::vector<float> logits(uint32_t slot) const;
 
-  /// Tokens whose keys and values are there.
+  /// How many tokens' keys and values a slot holds.
   uint32_t length(uint32_t slot) const { return words_.get(layout_.state.positions, slot); }
-  /// Frees a slot; `keep`: what it holds stays for others until its pages are needed.
+  /// Frees a slot. keep: its pages stay in the cache for others until they are needed.
   void end(uint32_t slot, bool keep);
-  /// Exchanges two places and all that they hold.
+  /// Exchanges two slots and all that they hold.
   void exchange(uint32_t a, uint32_t b);
 
   /// Tokens of the pass that feeds `tokens` of a prompt from `held` on, the padding included.
   uint32_t pass_tokens(uint32_t held, uint32_t tokens) const;
 
-  /// Why a sequence whose choice was none has no finite logits: throws LogitsError.
+  /// Throws LogitsError with the reason why a sequence's logits are not finite.
   [[noreturn]] void refuse(uint32_t slot);
 
   double build_seconds() const { return build_seconds_; }
-  /// Those of all steps and of passes over prompts, before any of them is built.
+  /// Pipelines of all decode steps and prefill passes, before any of them is built.
   std::vector<PipelineKey> pipelines() const;
 
  private:
   struct Pass {
     uint32_t first = 0, slots = 1;  // [first, first + slots)
-    bool prompt = false;            // else a step of decoding
+    bool prompt = false;            // else a decode step
     DecoderPass pass;
     auto operator<=>(const Pass&) const = default;
   };
@@ -167,58 +172,60 @@ class SequenceSlots {
                               const BatchTensors& tensors);
   Built& built(const Pass& pass);
   void run(const Pass& pass);
-  /// What a row of a pass chose behind `count` tokens.
+  /// The choice of a row of a pass behind `count` tokens.
   Choice shown_choice(const Pass& pass, uint32_t row, uint32_t count) const;
-  /// What a slot of a pass chose last, which the host's copy of control takes over.
+  /// The last choice of a slot in a pass, which the CPU's copy of control takes over.
   Choice take_choice(const Pass& pass, uint32_t slot);
-  /// The host's copy of control after a choice.
+  /// Updates the CPU's copy of control after a choice.
   Choice take_over(uint32_t slot, Choice choice);
-  /// Has rows of a step check what is proposed, and no longer.
+  /// Lend rows of a step to draft tokens, and take them back after it.
   void lend_rows(const Proposals& proposals);
   void take_back(const Pass& pass, const Proposals& proposals);
   /// The first tokens of a page in a layer's cache.
   BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
   void push_table(uint32_t slot);
-  /// A number for what sequences add of adapters. Those with another share nothing with them.
+  /// A number for a mix of adapter scales. Sequences with different mixes share no pages.
   uint32_t mix_of(std::span<const float> adapters);
-  /// Tokens as pages are kept by: with the number of what was added when they were computed. None
-  /// where nobody else may read what is computed of them, such as a state.
+  /// Keys by which pages are kept: tokens with the number of the adapter mix with which they were
+  /// computed. Empty where no other sequence may read the pages, for example where layers keep a
+  /// state.
   std::vector<uint32_t> keys(std::span<const uint32_t> tokens, uint32_t mix) const;
-  /// Of a slot's first tokens.
+  /// The keys of a slot's first tokens.
   std::vector<uint32_t> keys(uint32_t slot, uint32_t tokens) const;
   void exchange_states(uint32_t a, uint32_t b);
   /// Has words [first, end) of control written to the device before the next pass.
   void push(uint64_t first, uint64_t end) { changes_.emplace_back(first, end); }
   void push_changes();
-  /// What stands in control of a slot's sequence behind what changes from pass to pass.
+  /// Marks for upload what stands in control of a slot's sequence and does not change from pass to
+  /// pass.
   void push_sequence(uint32_t slot);
 
   Device& device_;
   const DecoderNetwork& network_;
   SlotShape shape_;
   BatchLayout layout_;
-  ControlWords words_;   // of control: the device's between two calls
-  bool changed_ = true;  // by the host, before the history
+  ControlWords words_;   // contents of control: the device's between two calls
+  bool changed_ = true;  // by the CPU, before the history
   std::vector<std::pair<uint64_t, uint64_t>> changes_;  // words that the device has not seen
   SlotPages pages_;
-  std::vector<std::vector<float>> mixes_;  // of adapters, by number
-  std::vector<uint32_t> mix_;              // of each slot
-  /// Of each slot, of prompts that have one: SlotSequence::identity.
+  std::vector<std::vector<float>> mixes_;  // adapter scales, by number
+  std::vector<uint32_t> mix_;              // adapter mix of each slot
+  /// SlotSequence::identity of each slot whose prompt has one.
   std::vector<std::vector<uint32_t>> identity_;
   Buffer control_, progress_, arena_, exchanged_, given_;
   std::vector<Buffer> cache_buffers_;
   BatchTensors tensors_;
-  std::list<Built> programs_;  // the one used last first
+  std::list<Built> programs_;  // most recently used first
   std::vector<bool> keeps_logits_, masked_, exact_;
-  /// Of each slot: the row of the last pass that it chose last in, and proposals of that pass that
-  /// are left to follow().
+  /// For each slot: the row of the last pass in which it chose last, and the draft tokens of that
+  /// pass that are left for follow().
   struct Checked {
     uint32_t row = 0;
     struct Token {
       uint32_t id = 0, row = 0;
       Choice behind;
     };
-    std::vector<Token> left;  // the next last
+    std::vector<Token> left;  // the next one is the last
   };
   std::vector<Checked> checked_;
   double build_seconds_ = 0;

@@ -1,5 +1,4 @@
-// What a sequence holds: its tokens and their keys and values, or the state behind them; saved, and
-// taken back.
+// The tokens of a sequence and its KV cache or states: truncated, saved and restored.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -9,11 +9,11 @@
 namespace mulciber {
 namespace {
 
-/// Rows of `from` from number `first` on into their places.
+/// Copies rows of `from` to the ring, the first of them to the index of row `first`.
 void copy_rows(Stage& stage, const BufferView& from, const RowRing& ring, uint64_t first,
                uint64_t count) {
   const uint64_t bytes = ring.first.size;
-  // Of more rows than there are places the last stay.
+  // Where there are more rows than the ring has, the last ones stay.
   const uint64_t skipped = count - std::min<uint64_t>(count, ring.rows);
   for (uint64_t done = skipped; done < count;) {
     const uint64_t place = (first + done) % ring.rows;
@@ -37,7 +37,7 @@ SequenceTask::SequenceTask(SequenceBatch& batch, SequenceRequest request,
   batch_.begin(*run_);
   if (run_->states[0] == SAMPLE_STOP_ID) request_.max_new_tokens = 0;  // the grammar allows nothing
   if (!request_.embeddings.empty()) batch_.need_rows();
-  // Programs are made now: stages of a frame make nothing.
+  // Programs are built now: stages of a frame must not build any.
   const std::set<DecoderPass> passes = batch_.passes(request_);
   for (const DecoderPass& pass : passes) batch_.built(pass, passes);
   if (request_.max_new_tokens > 1) step_ = &batch_.built(step_shape_, passes).program;
@@ -62,7 +62,7 @@ void SequenceTask::take_outputs(Stage& stage, const DecoderPass& shape, uint64_t
 std::optional<Stage> SequenceTask::next() {
   if (stopped_) return std::nullopt;
   if (!prompt_given_) {
-    // A program that a pass needs may take the place of one that is not yet recorded to its end.
+    // Building the program of a pass may evict one whose recording is not complete.
     if (passes_ > ended_) return std::nullopt;
     const std::optional<SequenceBatch::Pass> pass = batch_.next_pass(*run_);
     if (pass) {
@@ -77,7 +77,7 @@ std::optional<Stage> SequenceTask::next() {
             pass->fed[0] * batch_.network_.embedding.table.shape.columns() * sizeof(float);
         stage.inputs.push_back({from, to});
       }
-      // What comes next stands behind these tokens, whether or not they are computed yet.
+      // The next tokens stand behind these, whether or not these are computed yet.
       batch_.words_.set(batch_.layout_.state.positions, 0, batch_.length(0) + pass->fed[0]);
       prompt_given_ = run_->taken[0] == request_.prompts[0].size();
       return stage;
@@ -109,7 +109,7 @@ void SequenceTask::ended(uint64_t stages) {
     const auto steps = static_cast<uint32_t>(stages - passes_);
     const uint32_t told = run_->emitted[0];
     batch_.drain(*run_, steps);
-    // A step that runs now may have stopped it already: what the last ones chose comes first.
+    // A step that runs now may have stopped the row already: ids of the steps before it come first.
     const bool known = run_->first[0] + run_->emitted[0] == shown[state.progress_count(0)];
     stopped_ = stopped_ || (run_->states[0] != SAMPLE_RUNNING && known) || run_->is_cancelled() ||
                steps + 1 >= request_.max_new_tokens;
@@ -127,7 +127,7 @@ void SequenceTask::cancel() { run_->cancelled = stopped_ = true; }
 
 SequenceResult SequenceTask::finish() {
   const SampleStateLayout& state = batch_.layout_.state;
-  // What the device has in its copy of the state, so that the next request goes on from here.
+  // The control words get the device's state, so that the next request goes on from here.
   const std::vector<uint32_t>& ids = run_->result.rows[0].ids;
   const uint32_t first = run_->first[0];
   if (passes_ + steps_ > ended_ && batch_.network_.decoder.keeps_states()) {

@@ -1,4 +1,4 @@
-// The continuation of one sequence, stage by stage, for hosts that run it in slices.
+// The continuation of one sequence, stage by stage, for applications that run it in slices.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace mulciber {
 
-/// Made by SequenceBatch::start(). Passes over the prompt, then steps of decoding, a few given
-/// ahead of those that have ended; with a grammar none, for it says what may come behind a token
-/// once that is known. Calls the request's on_prompt and on_token from ended().
+/// Made by SequenceBatch::start(). Its stages are prefill passes, then decode steps, of which a few
+/// are given ahead of those that have ended; with a grammar none, because the mask of a step
+/// depends on the token before. Calls the request's on_prompt and on_token from ended().
 class SequenceTask : public StageSource {
  public:
   SequenceTask(SequenceBatch& batch, SequenceRequest request, const SequenceOutputs& outputs);
@@ -20,11 +20,11 @@ class SequenceTask : public StageSource {
   std::optional<Stage> next() override;
   void ended(uint64_t stages) override;
   bool done() const override { return done_; }
-  /// What was given and has not ended counts as not begun.
+  /// Stages that were given and have not ended count as not begun.
   void cancel();
-  /// Of a task that is done, or cancelled and with nothing on the device: as
-  /// SequenceBatch::generate() gives it, and throws. The batch then holds what generate() would
-  /// have left it with.
+  /// The result of a task that is done, or cancelled and with nothing on the device. Returns and
+  /// throws as SequenceBatch::generate() does, and leaves the batch as generate() would have left
+  /// it.
   SequenceResult finish();
 
  private:
@@ -38,11 +38,11 @@ class SequenceTask : public StageSource {
   SequenceRequest request_;
   SequenceOutputs outputs_;
   std::unique_ptr<SequenceBatch::Run> run_;
-  DecoderPass step_shape_;  // of decoding one token
+  DecoderPass step_shape_;  // of a decode step
   Program* step_ = nullptr;
-  uint64_t passes_ = 0, steps_ = 0;  // given
-  uint64_t ended_ = 0;               // of both
-  uint32_t held_ = 0;                // tokens before the pass given last
+  uint64_t passes_ = 0, steps_ = 0;  // stages that were given
+  uint64_t ended_ = 0;               // stages of both that have ended
+  uint32_t held_ = 0;                // tokens before the prefill pass given last
   bool prompt_given_ = false, stopped_ = false, done_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What the conversations of a language model, and the texts of a batch, have in common.
+// What the conversations of a TextGenerator and the texts of a BatchGenerator share.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,21 @@
 
 namespace mulciber {
 
-/// until_full: no number of tokens was asked for.
+/// until_full: no limit of tokens was asked for.
 GenerateEnd end_of(SequenceEnd end, bool until_full);
 
 class GrammarVocabulary;
 
-/// Tokens of a prompt that have a tile's embeddings, which are computed once they are needed.
+/// Tokens of a prompt that have an image tile's embeddings, which are computed once they are
+/// needed.
 struct ShownTile : PlacedTile {
   PictureMemory::Rows rows;
 
   uint32_t end() const { return first + count; }
 };
 
-/// A prompt's ids, which of them have embeddings of pictures, and what tells it from others: the
-/// ids, with numbers of tiles in their place.
+/// A prompt's ids, the image tiles among them, and what distinguishes it from other prompts: the
+/// ids, with numbers of tiles in place of image tokens.
 struct ShownPrompt {
   std::vector<int32_t> ids;
   std::vector<ShownTile> tiles;
@@ -42,29 +43,30 @@ struct SharedGenerator {
   uint64_t fingerprint = 0;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<Model> model;
-  LanguageModel* language = nullptr;  // what it can do
+  LanguageModel* language = nullptr;  // the model, to continue texts
   std::vector<uint32_t> ends;
-  /// Of all conversations.
+  /// The grammars of all conversations.
   std::shared_ptr<GrammarVocabulary> grammars;
-  std::shared_ptr<PictureMemory> pictures;  // of all conversations; null: the model sees none
+  std::shared_ptr<PictureMemory> pictures;  // of all conversations; null: the model sees no images
 
-  /// weights, cache_tokens: of ModelOptions. Returns how the model was loaded.
+  /// weights, cache_tokens: as in ModelOptions. Returns how the model was loaded.
   ModelOptions load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
                     std::shared_ptr<WeightsLoad> weights = {}, uint64_t cache_tokens = 0);
-  /// Throws ModelError where the model sees no pictures, or the prompt has other ones.
+  /// Places the tiles of images in a prompt. Throws ModelError where the model sees no images, or
+  /// the prompt has other ones.
   ShownPrompt show(std::vector<int32_t> ids, const PreparedPictures& shown) const;
-  /// An answer by a grammar. ignore_end: the model's ends of text are not among its tokens.
+  /// An answer by a grammar. ignore_end: no end of text of the model ends it.
   AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
   /// Throws ModelError where the tokenizer has no such id.
   void check_id(uint32_t id) const;
-  /// A token as a person sees it. Throws likewise.
+  /// The text of a token for a reader. Throws as check_id().
   std::string token_text(uint32_t id) const;
-  /// Tokens of the longest text whose attention is kept. Throws ModelError where the model has
-  /// none.
+  /// Tokens of the longest text whose attention maps are kept. Throws ModelError where the model
+  /// has no attention.
   uint32_t most_attention_tokens() const;
-  /// Throws ModelError where the maps of so many tokens are more than kMostAttentionWeights.
+  /// Throws ModelError where the maps of a text have more than kMostAttentionWeights weights.
   void check_attention(size_t tokens) const;
-  /// What the model's files say, within a context.
+  /// The settings of the model's files, with a penalty window within the context.
   Sampling default_sampling(uint32_t context) const;
 };
 

@@ -9,8 +9,8 @@ SlotPages::SlotPages(uint32_t slots, uint32_t pages, uint32_t positions, uint32_
     : kept_(pages, positions, reach), chunk_(chunk), slots_(slots) {}
 
 uint32_t SlotPages::most_pages(uint32_t tokens) const {
-  // What a pass reads and writes may begin and end within a page, and one page more stays when it
-  // is the last that is shared.
+  // The range that a pass reads and writes may begin and end within a page, and one page more stays
+  // when it is the last shared one.
   const uint64_t touched = uint64_t{kept_.reach()} + chunk_ + 2 * (positions() - 1);
   return static_cast<uint32_t>(std::min<uint64_t>(pages_for(tokens), touched / positions() + 1));
 }
@@ -35,7 +35,7 @@ uint32_t SlotPages::adopt(uint32_t slot, std::span<const uint32_t> text, bool ex
   to.gone = static_cast<uint32_t>(std::ranges::count(to.table, 0u));
   to.exact = found.exact;
   if (found.part_tokens == 0) return found.tokens;
-  // The page may be the one that is copied from: then nobody else has it any more.
+  // take() may give the page that is copied from: then nobody else has it any more.
   if (const auto page = kept_.take()) {
     to.table.push_back(*page);
     copy = {found.part, *page, found.part_tokens};
@@ -76,7 +76,7 @@ bool SlotPages::reserve(uint32_t slot, uint32_t tokens) {
 
 void SlotPages::keep(Slot& slot, std::span<const uint32_t> tokens) {
   const uint32_t page = positions();
-  if (slot.gone > slot.shared.size()) return;  // nothing to stand behind
+  if (slot.gone > slot.shared.size()) return;  // no page to follow in the tree
   for (uint32_t begin = static_cast<uint32_t>(slot.shared.size()) * page; begin < tokens.size();
        begin += page) {
     const auto part = tokens.subspan(begin, std::min<size_t>(page, tokens.size() - begin));
@@ -94,7 +94,7 @@ void SlotPages::keep(Slot& slot, std::span<const uint32_t> tokens) {
 bool SlotPages::computed(uint32_t slot, std::span<const uint32_t> tokens, uint32_t first) {
   Slot& of = slots_[slot];
   const auto count = static_cast<uint32_t>(tokens.size());
-  // What follows tokens of an answer is no more exact than they are.
+  // Tokens behind those of an answer are no more exact than these.
   if (of.exact != first || count != first + chunk_) return false;
   of.exact = count;
   const std::vector<uint32_t> before = of.table;
@@ -111,7 +111,8 @@ void SlotPages::leave(uint32_t slot, std::span<const uint32_t> tokens) {
 void SlotPages::clear(Slot& slot) {
   for (size_t i = std::max<size_t>(slot.shared.size(), slot.gone); i < slot.table.size(); ++i)
     kept_.give_back(slot.table[i]);
-  // The last first: so those at the end of a text give way before those that they follow.
+  // The last page is released first, so that pages at the end of a text are taken before those that
+  // they follow.
   for (size_t i = slot.shared.size(); i-- > slot.gone;) kept_.release(*slot.shared[i]);
   slot = {};
 }

@@ -1,4 +1,4 @@
-// TextGenerator::generate() with proposed tokens: speculative decoding.
+// TextGenerator::generate() with draft tokens: speculative decoding.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace mulciber {
 namespace {
 
-constexpr uint32_t kFirstDraft = 4;  // tokens that a draft model proposes at first
+constexpr uint32_t kFirstDraft = 4;  // draft tokens of a draft model at first
 
 bool has_penalties(const Sampling& sampling) {
   return sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
@@ -22,8 +22,8 @@ bool has_penalties(const Sampling& sampling) {
 
 }  // namespace
 
-/// Tokens that stand behind a text: a draft model's, or looked up in the text. A draft model's
-/// number grows while all are taken: what it proposes costs a step each. Source: transformers'
+/// Draft tokens behind a text, from a draft model or by prompt lookup. Their number from a draft
+/// model grows while all are accepted, because each costs it a step. Source: transformers'
 /// heuristic for assisted generation.
 class TextGenerator::Impl::Proposer {
  public:
@@ -52,11 +52,11 @@ class TextGenerator::Impl::Proposer {
   }
 
  private:
-  /// The draft chooses with the same settings and random numbers.
+  /// Drafts by the draft model, which chooses with the same settings and random numbers.
   std::vector<uint32_t> draft(const std::vector<uint32_t>& ids, uint32_t most,
                               const Sampling& sampling, uint32_t stream) {
     if (ids.size() + most > draft_->context) return {};
-    // What the model chose of rows that no token has, the draft may not have.
+    // The model may have chosen a row that belongs to no token, which the draft model may not have.
     const uint32_t known = draft_->language->network().vocabulary;
     if (std::ranges::any_of(ids, [&](uint32_t id) { return id >= known; })) return {};
     SequenceRequest request;
@@ -66,7 +66,7 @@ class TextGenerator::Impl::Proposer {
     request.max_new_tokens = most;
     draft_->reuse(request, ids);
     std::vector<uint32_t> found = draft_->batch->generate(request).rows[0].ids;
-    // A vocabulary may be filled up with rows that no token has.
+    // A vocabulary may be padded with rows that belong to no token.
     found.erase(std::ranges::find_if(found, [&](uint32_t id) { return id >= vocabulary_; }),
                 found.end());
     return found;
@@ -75,7 +75,7 @@ class TextGenerator::Impl::Proposer {
   const GenerateOptions& options_;
   Impl* draft_;
   uint32_t vocabulary_, most_, drafted_;
-  size_t by_draft_ = 0;  // of the last proposals
+  size_t by_draft_ = 0;  // draft tokens that came from the draft model last
 };
 
 void TextGenerator::Impl::check_draft(const Impl& draft) {
@@ -110,7 +110,7 @@ void TextGenerator::Impl::take_in(SequenceRequest& request, std::vector<uint32_t
 Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
                                           const GenerateOptions& options) {
   const uint32_t rows = batch->shape().rows;
-  // A grammar says what may follow when a token is known, and proposals are checked together.
+  // The mask of a grammar depends on the token before, and draft tokens are verified together here.
   if (options.attention || options.grammar || rows != 1)
     throw SettingError("GenerateOptions::lookup and draft",
                        options.attention ? "are asked for together with attention"
@@ -192,12 +192,12 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
         if (end) break;
       }
     }
-    // What was taken behind the end of the answer is not held.
+    // Tokens that were accepted behind the end of the answer are dropped.
     batch->truncate(0, static_cast<uint32_t>(ids.size()) - 1);
     statistics.decode_seconds += seconds_since(decoding);
     if (cancelled()) break;
     if (!end && !options.shift) end = GenerateEnd::kContextFull;
-    // Random numbers follow from the number of tokens, which falls back.
+    // Random numbers follow from the number of tokens, which falls at a context shift.
     ++request.streams[0];
   }
   statistics.new_tokens = all.size() - encoded.size();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kShortestPass = 16;
 
-/// Numbers are those of a sequence that has the whole context.
+/// Room of a pass's cache: LongRoPE's angles are those of a sequence that has the whole context.
 uint32_t cache_room(const DecoderNetwork& network) {
   const uint32_t original = network.decoder.original_context();
   return original > 0 ? original + 1 : 0;

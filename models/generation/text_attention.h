@@ -1,4 +1,4 @@
-// The attention maps of a language model's texts, in slices: passes of a decoder-only network.
+// Attention maps of texts in slices: passes of a decoder-only network.
 #pragma once
 
 #include <memory>
@@ -10,19 +10,21 @@
 
 namespace mulciber {
 
-/// Beside the network's sequences, which may be at work meanwhile. Must not outlive the network.
+/// Runs beside the network's sequences, which may be at work meanwhile. Must not outlive the
+/// network.
 class TextAttention : public AttentionPass {
  public:
-  /// ids: of the first text; room: tokens of the longest, 0: as many as the first has. adapters:
-  /// its scales, as chosen_adapters().
+  /// ids: of the first text; room: tokens of the longest text, 0: as many as the first has.
+  /// adapters: scales of the first text, as chosen_adapters() gives them.
   TextAttention(Device& device, const DecoderNetwork& network, std::span<const uint32_t> ids,
                 uint32_t room, std::span<const float> adapters = {});
 
-  /// Of those with that room, for texts that it suffices for.
+  /// Plans the passes of a TextAttention with that room, for texts of at most `room` tokens.
   static AttentionPasses plan(const Capabilities& device, const DecoderNetwork& network,
                               uint32_t room);
 
-  /// Throws ModelError for ids that are not the network's, SettingError for too many.
+  /// Begins a text. Throws ModelError for ids that are not the network's, SettingError for too
+  /// many.
   void begin(std::span<const uint32_t> ids, std::span<const float> adapters = {});
   PaddedRows largest_map() const override;
 

@@ -97,7 +97,8 @@ uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<
   batch->use_adapters(0, request.adapters);
   // The last token is fed again, because its logits are not kept.
   const std::vector<uint32_t> held = batch->identity();
-  // Nor are embeddings of a host's, which may be others by now, or the states of what is held.
+  // A caller's embeddings are fed again, which may have changed, and so is everything where states
+  // are asked for.
   const std::span<const uint32_t> told = identity.empty() ? ids : identity;
   const auto end =
       request.states ? told.begin() : std::find(told.begin(), told.end() - 1, kNoTokenId);
@@ -112,7 +113,7 @@ uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<
 std::vector<uint32_t> TextGenerator::Impl::read_ids(const Generation& generation) const {
   std::vector<uint32_t> ids = generation.prompt_ids;
   ids.insert(ids.end(), generation.ids.begin(), generation.ids.end());
-  // The id that filled the context was chosen, and never read.
+  // The id that filled the context was chosen, but never read.
   ids.resize(std::min<size_t>(ids.size(), context));
   return ids;
 }
@@ -260,7 +261,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
           std::min<uint64_t>(most - (before - encoded.size()), uint64_t{impl.context} + 1));
     SequenceResult found = impl.batch->generate(request);
     end = found.rows[0].end;
-    // The device may have run ahead of a stop text: what is held ends with the answer that was
+    // The device may have run past a stop text: the batch is cut to the end of the answer that was
     // given.
     impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + all.size() - before));
     if (before == encoded.size()) {
@@ -273,7 +274,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
     if (!options.shift || stop || end != SequenceEnd::kFull || all.size() - encoded.size() >= most)
       break;
     request.on_prompt = [&](size_t, size_t) { look(); };
-    // Random numbers follow from the number of tokens, which falls back.
+    // Random numbers follow from the number of tokens, which falls at a context shift.
     ++request.streams[0];
   }
   impl.statistics.new_tokens = all.size() - encoded.size();

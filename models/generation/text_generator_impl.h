@@ -1,4 +1,4 @@
-// What stands behind a TextGenerator and its tasks.
+// Implementation of TextGenerator and of its tasks.
 #pragma once
 
 #include <memory>
@@ -21,56 +21,59 @@ struct TextGenerator::Impl : SharedGenerator {
   GenerateStatistics statistics;
   std::optional<TokenScorer> scorer;
   std::optional<ProposalCheck> checker;
-  std::shared_ptr<const Tokenizer> checked_draft;  // of the same tokens as this model's
+  std::shared_ptr<const Tokenizer> checked_draft;  // found to have this model's tokens
 
   explicit Impl(std::shared_ptr<Device> on) { device = std::move(on); }
   explicit Impl(const SharedGenerator& other) : SharedGenerator(other) {}
-  /// weights: ModelOptions::weights.
+  /// weights: as in ModelOptions.
   void start(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
              std::shared_ptr<WeightsLoad> weights = {});
-  /// An empty prompt too.
+  /// Encodes a prompt, which may be empty.
   std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
-  /// Throws ModelError for a prompt that has none, or too many where the context does not shift.
+  /// Encodes a prompt. Throws ModelError for one without tokens, or with too many where the context
+  /// does not shift.
   std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
-  /// Of so many tokens, which leave no room.
+  /// Throws ModelError for a prompt of `tokens` tokens, which leaves no room in the context.
   [[noreturn]] void refuse_prompt(size_t tokens) const;
   /// How many tokens stay at the beginning when the context shifts.
   uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
   Sampling default_sampling() const { return SharedGenerator::default_sampling(context); }
-  /// Of every row of the batch, without its prompts.
+  /// The request for every row of the batch, without its prompts.
   SequenceRequest request(const GenerateOptions& options) const;
-  /// Has the first `texts` rows answer by the options' grammar, if there is one. `grammars` must
+  /// Sets the options' grammar, if there is one, for the first `texts` rows. `grammars` must
   /// outlive the request.
   void set_grammars(SequenceRequest& request, const GenerateOptions& options, uint32_t texts,
                     std::vector<AnswerGrammar>& grammars) const;
-  /// Bounds the ids that are chosen behind a prompt so that its attention can be kept.
+  /// Limits the new ids behind a prompt so that its attention maps can be kept.
   void bound_attention(SequenceRequest& request, size_t prompt,
                        const GenerateOptions& options) const;
-  /// Prompt and answer, as far as they were read.
+  /// The ids of prompt and answer that the model has read.
   std::vector<uint32_t> read_ids(const Generation& generation) const;
   TokenAttention attention(const Generation& generation, std::span<const float> adapters);
-  /// Of the sequence in row 0, whose keys and values are those of the adapters it was given.
+  /// The fingerprint of row 0's cache, which depends on the row's adapter scales.
   uint64_t cache_fingerprint() const {
     return fingerprint_with(fingerprint, batch->adapter_scales(0));
   }
-  /// Of a request with row 0 alone: keeps what is held and begins alike, and asks for the rest of
-  /// `ids`. identity: as SequenceRequest's, of all of them. Returns the tokens kept.
+  /// For a request with row 0 alone: keeps the cached prefix of `ids`, and asks for the others.
+  /// identity: SequenceRequest::identity of all `ids`. Returns how many tokens are kept.
   uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids,
                  std::span<const uint32_t> identity = {});
-  /// Embeddings of a prompt's pictures, of which `reused` tokens are held, in a request for the
-  /// rest. What they are in stays with `tiles`.
+  /// Adds the embeddings of a prompt's images to a request for the tokens behind the first
+  /// `reused`. `tiles` keeps their memory.
   void give_pictures(SequenceRequest& request, std::vector<ShownTile>& tiles, uint32_t reused,
                      const std::atomic<bool>* cancel);
-  /// Throws SettingError where the options ask for what does not go with pictures.
+  /// Throws SettingError where an option excludes images.
   void check_pictures(const GenerateOptions& options) const;
   class Proposer;
   /// generate() with GenerateOptions::lookup or draft.
   Generation speculate(const std::vector<int32_t>& encoded, const GenerateOptions& options);
-  /// Throws ModelError where its tokens are others.
+  /// Throws ModelError where the draft model cannot serve this one, above all where its tokens are
+  /// others.
   void check_draft(const Impl& draft);
-  /// Of a request with row 0 alone: takes in all but the last of `ids`, or what is not held of it.
+  /// For a request with row 0 alone: prefills all but the last of `ids`, as far as the batch does
+  /// not hold them.
   void take_in(SequenceRequest& request, std::vector<uint32_t> ids);
-  /// Statistics of a call: from nothing, and what one pass over the device adds.
+  /// Reset the statistics for a call, and add a run of the batch to them.
   void begin_count();
   void count(const SequenceResult& found);
 };

@@ -16,7 +16,7 @@ namespace {
 
 struct CutInput {
   std::vector<uint32_t> ids;
-  uint32_t first = 0;  // of those that are scored
+  uint32_t first = 0;  // number of the first that is scored
 };
 
 /// Tokens of an input, and where its text begins among them.
@@ -45,11 +45,11 @@ TokenScorer& scorer_of(const TextScoring& by, size_t tokens) {
   const uint32_t context = by.context;
   if (scorer && scorer->context() >= tokens) return *scorer;
   scorer.reset();
-  // Of a longer text: as much again, so that few texts need more.
+  // The context is rounded up to a power of two, so that few texts need another scorer.
   const auto wanted = static_cast<uint32_t>(
       std::min<size_t>(std::max<size_t>(std::bit_ceil(tokens), 256), context));
   const DecoderNetwork& network = by.generator.language->network();
-  // As in a conversation that has the whole context.
+  // With room for the whole context, LongRoPE has the same angles as in such a conversation.
   const uint32_t original = network.decoder.original_context();
   return scorer.emplace(*by.generator.device, network, wanted,
                         original > 0 && context > original ? original + 1 : 0);
@@ -86,7 +86,7 @@ TextScores score_texts(const TextScoring& by, std::span<const ScoreInput> inputs
   for (size_t i = 0; i < texts.size(); ++i) {
     if (options.cancel && options.cancel->load()) break;
     TextScore& score = result.texts[i];
-    // The first token has none before it.
+    // The first token has no token before it.
     score.tokens = scorer.score(texts[i].ids, std::max(texts[i].first, 1u),
                                 {.likeliest = options.likeliest, .ranks = options.ranks});
     score.ids = std::move(texts[i].ids);

@@ -1,4 +1,4 @@
-// Scores of given texts, by a generator of either kind.
+// Scores of given texts by a TextGenerator or a BatchGenerator.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace mulciber {
 
-/// What scores texts: a generator, the tokens of its longest text, and where its scorer is kept.
+/// A generator that scores texts, the tokens of its longest text, and where its scorer is kept.
 struct TextScoring {
   const SharedGenerator& generator;
   uint32_t context;
   std::optional<TokenScorer>& scorer;
 };
 
-/// The scorer, with room for a text of so many tokens. Throws DeviceError where it does not fit.
+/// The scorer, with room for a text of `tokens` tokens. Throws DeviceError where it does not fit.
 TokenScorer& scorer_of(const TextScoring& by, size_t tokens);
 
-/// As TextGenerator::score().
+/// Scores as TextGenerator::score().
 TextScores score_texts(const TextScoring& by, std::span<const ScoreInput> inputs,
                        const ScoreOptions& options);
 

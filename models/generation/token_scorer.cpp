@@ -16,7 +16,7 @@
 namespace mulciber {
 namespace {
 
-// Logits of one pass; a vocabulary of 262,144 takes 1 MiB a token.
+// Bytes of the logits of one pass; a vocabulary of 262,144 takes 1 MiB a token.
 constexpr uint64_t kLogitBytes = 64 << 20;
 
 /// Lengths of passes, the shortest first.
@@ -127,14 +127,14 @@ void TokenScorer::run(Pass& pass, std::span<const uint32_t> ids, uint32_t begin,
   upload(device_, control_.view(), words_.bytes());
   pass.program->run();
   read_tokens_ += fed;
-  // A pass that is not full would be a longer one in a longer text.
+  // A partial pass would be longer in a longer text, so that its tokens cannot serve another text.
   held_.resize(std::min<size_t>(held_.size(), begin));
   if (fed == chunk_ && held_.size() == begin)
     held_.insert(held_.end(), ids.begin() + begin, ids.begin() + begin + fed);
 }
 
 uint32_t TokenScorer::held(std::span<const uint32_t> ids, uint32_t most) {
-  if (network_.decoder.keeps_states()) return 0;  // what was read behind them cannot be taken back
+  if (network_.decoder.keeps_states()) return 0;  // states cannot be taken back to a token
   const auto end = ids.begin() + std::min<std::ptrdiff_t>(most, std::ssize(ids));
   const auto same = std::mismatch(ids.begin(), end, held_.begin(), held_.end()).first;
   const auto tokens = static_cast<uint32_t>(same - ids.begin()) / chunk_ * chunk_;
@@ -166,7 +166,7 @@ std::vector<TokenScore> TokenScorer::score(std::span<const uint32_t> ids, uint32
   if (first >= count) return scores;
   const bool detailed = details.ranks || details.likeliest > 0;
   const uint64_t vocabulary = network_.vocabulary;
-  // The last token is read by nobody: nothing comes behind it.
+  // The last token is not fed: no token is scored behind it.
   const auto read = ids.first(count - 1);
   for (uint32_t begin = held(read, first - 1); begin < read.size();) {
     const auto [fed, length] = next(read, begin);

@@ -1,4 +1,4 @@
-// A whole pass of a decoder-only network over given tokens, everything asked for kept.
+// A full pass of a decoder-only network over given tokens, with all requested tensors kept.
 #pragma once
 
 #include <optional>
@@ -12,42 +12,42 @@
 
 namespace mulciber {
 
-/// What a TracedPass keeps.
+/// The tensors that a TracedPass keeps.
 struct TracedOutputs {
   bool logits = false, states = false, attentions = false;
   bool mixed = false;  // DecoderPass::mixed
 };
 
-/// What a TracedPass with these arguments dispatches, added to a builder without a device; where
+/// Adds the nodes of a TracedPass with these arguments to a builder without a device. Returns where
 /// its results would stand.
 Trace plan_traced_pass(ProgramBuilder& builder, const DecoderNetwork& network, uint32_t rows,
                        uint32_t length, const TracedOutputs& kept, uint32_t room = 0);
 /// Name of a layer's probabilities in such a trace.
 std::string probabilities_of(uint64_t layer);
 
-/// With caches of its own: beside the network's sequences.
+/// Has a KV cache of its own, beside the network's sequences.
 class TracedPass {
  public:
-  /// room: tokens that the cache takes at least. Must not outlive the network.
+  /// room: least tokens of the cache. Must not outlive the network.
   TracedPass(Device& device, const DecoderNetwork& network, uint32_t rows, uint32_t length,
              const TracedOutputs& kept, uint32_t room = 0);
 
   uint32_t length() const { return length_; }
   Program& program() { return *program_; }
   BufferView control() const { return buffers_.front().view(); }
-  /// Control before a pass. ids: row after row, all as long, and at most as long as the pass: no
-  /// token sees those behind it.
-  /// adapters: of every row, as set_adapters().
+  /// Contents of the control buffer before a pass. ids: row after row, all equally long, and at
+  /// most as long as the pass: no token sees those behind it. adapters: scales of every row, as
+  /// set_adapters() takes them.
   ControlWords words(std::span<const uint32_t> ids, std::span<const float> adapters = {}) const;
   void run(std::span<const uint32_t> ids, std::span<const float> adapters = {});
-  /// Of one row and TracedOutputs::mixed: with embeddings in place of some tokens'.
+  /// Runs a pass of one row and TracedOutputs::mixed, with embeddings in place of some tokens'.
   void run(std::span<const uint32_t> ids, std::span<const GivenRows> given);
 
-  /// (rows, length, ...).
+  /// Reads a tensor that the pass keeps: (rows, length, ...).
   std::vector<float> read(const std::string& name);
   /// Probabilities of a layer: (rows, heads, length, length).
   std::vector<float> read_map(uint64_t layer);
-  /// The same where it stands, with a column for each token of the cache.
+  /// The probabilities of a layer where they stand, with a column for each token of the cache.
   const Tensor& map(uint64_t layer) const;
 
  private:
