@@ -58,7 +58,7 @@ std::optional<TokenAttention> BatchGenerator::Impl::attention(
 
   auto pass =
       language->start_attention(ids, 0, chosen_adapters(language->network(), options.adapters));
-  const TextAttention& text = *pass;  // which the run owns
+  const TextAttention& text = *pass;  // the run owns the pass
   SlicedRun run(*device, std::move(pass));
   while (!run.done()) {
     if (options.cancel && *options.cancel) return std::nullopt;

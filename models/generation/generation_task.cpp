@@ -29,7 +29,7 @@ struct GenerationTask::Work {
   GenerateOptions options;
   std::optional<Answer> answer;
   std::vector<uint32_t> stops;
-  std::vector<AnswerGrammar> grammars;  // of the request, if it has one
+  std::vector<AnswerGrammar> grammars;  // the request's, if it has one
   std::atomic<bool> stop{false};        // a stop text was found, or the application cancelled
   bool cancelled = false;
   uint32_t tokens = 0;                    // in prompt and answer

@@ -33,7 +33,7 @@ class ProposalCheck {
     std::span<const uint32_t> proposed;  // at most kCheckedTokens - 1
     Sampling sampling;
     uint32_t stream = 0;
-    std::span<const float> adapters;  // as set_adapters() takes them
+    std::span<const float> adapters;  // see set_adapters()
   };
   /// The accepted draft tokens and one token more: the choices behind ids.back() and behind each
   /// draft token, up to the first that differs from the draft. The batch then holds all but the

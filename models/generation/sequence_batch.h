@@ -52,7 +52,8 @@ struct SequenceRequest {
   std::vector<Sampling> sampling;  // how each row chooses; empty: the likeliest id, always
   /// The scales that were last given to use_adapters() for its rows.
   std::vector<float> adapters;
-  std::vector<uint32_t> streams;  // of random numbers, one for each text of a seed; empty: all 0
+  std::vector<uint32_t>
+      streams;  // random number streams, one for each text of a seed; empty: all 0
   /// The grammar of each row, or nullptr; empty: rows may choose any id.
   std::vector<AnswerGrammar*> grammars;
   std::vector<uint32_t> stops;        // at most kMostStops
@@ -78,7 +79,7 @@ struct SequenceResult {
 /// The tokens of a row and its KV cache or states, in CPU memory.
 struct SavedSequence {
   std::vector<uint32_t> ids;                   // its tokens
-  DataType type = DataType::kF32;              // of the layers' rows
+  DataType type = DataType::kF32;              // type of the caches
   std::vector<std::vector<std::byte>> layers;  // (tokens, columns) each
 };
 

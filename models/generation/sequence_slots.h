@@ -42,8 +42,8 @@ struct SlotSequence {
   Sampling sampling = {};
   uint32_t stream = 0;
   LogitBiases biases = {};
-  std::span<const float> adapters = {};  // as set_adapters() takes them
-  bool keeps_logits = false;             // of every choice, before penalties and biases
+  std::span<const float> adapters = {};  // see set_adapters()
+  bool keeps_logits = false;             // logits of every choice, before penalties and biases
 };
 
 /// Not thread-safe. Must not outlive the device or the network's weights.
@@ -107,7 +107,7 @@ class SequenceSlots {
     uint32_t slot = 0;
     std::vector<uint32_t> ids;
     std::vector<uint32_t> rows;  // free slots, one for each id
-    std::vector<IdMask> masks;   // of the choice behind each, if the sequence has a mask
+    std::vector<IdMask> masks;   // masks of the choices behind them, if the sequence has a mask
   };
   /// Whether draft tokens can be taken back: only where no layer keeps a state.
   bool can_propose() const { return !network_.decoder.keeps_states(); }

@@ -38,7 +38,7 @@ class SequenceTask : public StageSource {
   SequenceRequest request_;
   SequenceOutputs outputs_;
   std::unique_ptr<SequenceBatch::Run> run_;
-  DecoderPass step_shape_;  // of a decode step
+  DecoderPass step_shape_;  // shape of a decode step
   Program* step_ = nullptr;
   uint64_t passes_ = 0, steps_ = 0;  // stages that were given
   uint64_t ended_ = 0;               // stages of both that have ended

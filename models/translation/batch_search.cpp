@@ -7,8 +7,8 @@
 namespace mulciber {
 namespace {
 
-// Of so many places one must be free before sources join those under way: steps pause meanwhile,
-// while the state is read and written.
+// One of so many slots must be free before sources join those under way, because steps pause while
+// the state is read and written.
 constexpr uint32_t kFreePart = 16;
 
 }  // namespace
@@ -28,7 +28,7 @@ BatchSearchResult search_batch(SearchSlots& slots, const GenerationRequest& requ
       for (; sources.size() < free; ++next) sources.push_back({next, request.sources[next]});
       slots.begin(sources, request.sources.subspan(next));
     }
-    // A search that sources may not join ends before the next begins.
+    // Where sources cannot join a running search, it ends before the next begins.
     uint32_t left = slots.next_smaller();
     if (next < total) left = slots.refills() ? places - enough : 0;
     const bool goes_on =

@@ -14,19 +14,21 @@
 namespace mulciber {
 namespace {
 
-// Searches under way at once: each has memory of its own.
+// Most searches under way at once: each has memory of its own.
 constexpr size_t kMostSearches = 3;
-// Sources up to so many tokens, and up to twice, four times ... as many, search apart: a search has
-// memory for the longest in each of its places.
+// Sources of up to so many tokens, and up to twice, four times ... as many, search apart: a search
+// has memory for its longest source in each of its slots.
 constexpr uint32_t kShortSource = 64;
 
 }  // namespace
 
 struct BatchTranslator::Impl {
-  /// What texts have in common that search together.
+  /// The properties that texts of one search share.
   struct SearchKey {
     uint32_t source_length = 0;
-    GenerationSettings settings;  // of which those that each text has for itself are the longest
+    // max_new_tokens bounds all texts; n_best is 1 and forced_bos is unset, because each text has
+    // its own.
+    GenerationSettings settings;
     HeadMasks head_masks;
     bool operator==(const SearchKey&) const = default;
   };
@@ -36,7 +38,7 @@ struct BatchTranslator::Impl {
     TranslationRequest request;
     GenerationSettings settings;
     SearchKey key;
-    Translation translation;  // what is known before it is searched
+    Translation translation;  // what is known before the search
     bool cancelled = false;
   };
   using TextPointer = std::unique_ptr<Text>;
@@ -45,14 +47,14 @@ struct BatchTranslator::Impl {
     SearchKey key;
     std::unique_ptr<SearchSlots> slots;
     std::list<TextPointer> texts;  // under way
-    SlotStatistics told;           // what statistics have of it
+    SlotStatistics told;           // what `statistics` has of it
   };
 
   std::shared_ptr<Translator::Impl> translator;
   BatchTranslatorOptions options;
   std::deque<TextPointer> waiting;
   std::list<Search> searches;
-  /// Ended: to be told once the state is whole, with an error or without.
+  /// Texts that have ended, with an error or without. Callbacks follow once the state is complete.
   std::vector<std::pair<TextPointer, std::exception_ptr>> ended;
   BatchTranslatorStatistics statistics;
   uint64_t next_number = 1;
@@ -74,7 +76,7 @@ BatchTranslator::Impl::SearchKey BatchTranslator::Impl::key_of(const Text& text)
                    .settings = text.settings,
                    .head_masks = text.request.options.head_masks};
   GenerationSettings& shared = key.settings;
-  // Who asks for less than what the model writes anyhow searches beside the others.
+  // Texts that ask for less than the model writes by default search beside the others.
   const uint32_t usual =
       generation_settings(model().generation_config(), model().max_target_tokens()).max_new_tokens;
   if (shared.max_new_tokens > usual)
@@ -116,7 +118,7 @@ bool BatchTranslator::Impl::end_cancelled() {
   return ended.size() > before;
 }
 
-/// The search that a text may join, made if need be; null where it has to wait for others to end.
+/// The search that a text may join, opened if need be; null where it must wait for others to end.
 BatchTranslator::Impl::Search* BatchTranslator::Impl::search_of(Text& text) {
   for (Search& search : searches)
     if (search.key == text.key) return &search;
@@ -150,7 +152,7 @@ bool BatchTranslator::Impl::admit() {
       next = waiting.erase(next);
       continue;
     }
-    // Who came later does not keep the others from ending.
+    // Later texts must not keep the others from ending.
     if (!search) break;
     auto found = std::ranges::find(joining, search, [](const auto& entry) { return entry.first; });
     if (found == joining.end()) found = joining.insert(found, {search, {}});
@@ -209,7 +211,7 @@ bool BatchTranslator::Impl::advance(Search& search) {
   return true;
 }
 
-/// Those that are told may submit and cancel others.
+/// Makes the callbacks, which may submit and cancel texts.
 bool BatchTranslator::Impl::tell() {
   const auto told = std::exchange(ended, {});
   for (const auto& [text, error] : told) {

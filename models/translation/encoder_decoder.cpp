@@ -21,8 +21,8 @@ namespace {
 constexpr uint32_t kLengthStep = 8;
 constexpr uint32_t kContextStep = 16;
 constexpr uint32_t kBannedStep = 8;
-// Programs kept for shapes seen before. Each holds its caches and its arena, so bytes bound them
-// too; the one in use always stands.
+// Programs kept for shapes seen before. Each holds its caches and its arena, so their bytes are
+// bounded too; the program in use is always kept.
 constexpr size_t kSearchesKept = 6;
 constexpr uint64_t kSearchBytesKept = 256ull << 20;
 constexpr size_t kPassesKept = 64;
@@ -118,7 +118,7 @@ uint64_t EncoderDecoder::kept_search_bytes() const {
 }
 
 std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape) {
-  // Those of a task that runs are not free.
+  // Programs of a running task are not free.
   if (const auto* found = recently_used(searches_, [&](const auto& entry) {
         return entry->all.shape == shape && entry.use_count() == 1;
       }))
@@ -137,7 +137,7 @@ std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape)
 
 std::shared_ptr<PassProgram> EncoderDecoder::pass(const PassShape& shape) {
   if (const auto* found = recently_used(passes_, [&](const auto& entry) {
-        return entry->shape == shape && entry.use_count() == 1;  // of a running task: not free
+        return entry->shape == shape && entry.use_count() == 1;  // no running task has it
       }))
     return *found;
   const auto bytes = [&] {
@@ -254,7 +254,7 @@ void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
 }
 
 std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
-  // Not rounded up: scores are asked for of the same texts again and again, and padding would
+  // The shape is not rounded up: the same texts are scored again and again, and padding would
   // double the work.
   const std::shared_ptr<PassProgram> kept = pass({.batch = request.source.rows,
                                                   .source_length = request.source.length,

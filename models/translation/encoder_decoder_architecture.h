@@ -9,10 +9,10 @@
 
 namespace mulciber {
 
-/// A checkpoint's configuration as its family reads it, with what generation_config.json says.
-/// Throws ModelError, also when it is of no such family.
+/// A checkpoint's configuration as its family reads it, with that of generation_config.json. Throws
+/// ModelError, also when the family is not an encoder-decoder.
 EncoderDecoderConfig read_encoder_decoder_config(const Checkpoint& checkpoint);
-/// The configuration, to be planned and loaded. Throws ModelError.
+/// An Architecture, by which the model is planned and loaded. Throws ModelError.
 std::unique_ptr<const Architecture> read_encoder_decoder(const Checkpoint& checkpoint,
                                                          const EncoderDecoderFamily& family);
 

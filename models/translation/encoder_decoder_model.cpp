@@ -87,7 +87,7 @@ NamedArrays EncoderDecoderModel::search(const NamedArrays& inputs, const Generat
   request.settings.n_best = n_best;
   const std::vector<Hypothesis> found = generate(request).items.at(0);
 
-  // As transformers fills up what beam search found: to it a pad of 0 is none.
+  // Rows are filled up as transformers does after beam search, which takes a pad of 0 for none.
   const GenerationSettings& settings = request.settings;
   const uint32_t fill =
       settings.pad == 0 && !settings.ends.empty() ? settings.ends.front() : settings.pad;

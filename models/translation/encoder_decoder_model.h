@@ -1,4 +1,4 @@
-// A sequence-to-sequence model on a device, whatever its network is made of.
+// A sequence-to-sequence model on a device, with any kind of network.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,18 @@
 
 namespace mulciber {
 
-/// What loading a family's checkpoint gives.
+/// The result of loading a family's checkpoint.
 struct EncoderDecoderParts {
   std::string family;           // `model_type` of its config.json
   GenerationConfig generation;  // eos, pad and decoder_start are set
   Extents extents;
   bool half_precision = false;
-  Weights weights;  // of `network`
+  Weights weights;  // the weights of `network`
   std::unique_ptr<EncoderDecoderNetwork> network;
 };
 
-/// Inputs and outputs by the names of Hugging Face transformers, searches and attention maps.
+/// Takes inputs and gives outputs by the names of Hugging Face transformers; searches, and gives
+/// attention maps.
 class EncoderDecoderModel : public Model, public TranslationModel {
  public:
   /// memory_limit: bytes, 0 for what is available.

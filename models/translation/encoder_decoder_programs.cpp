@@ -12,11 +12,11 @@
 namespace mulciber {
 namespace {
 
-// Of an id that must not be chosen: e to its power is 0 beside any other logit, and sums stay
-// finite.
+// The logit of an id that must not be chosen: its exponential is 0 beside any other logit, and sums
+// stay finite.
 constexpr float kBannedLogit = -1e30f;
 
-/// The vocabulary product, in f32 whatever the activations are: what is chosen hangs on small
+/// The output product, in f32 whatever the activations are, because choices depend on small
 /// differences.
 Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x,
                  bool padded = false) {
@@ -24,7 +24,7 @@ Tensor logits_of(ProgramBuilder& builder, const Linear& output, const Tensor& x,
   return padded ? output.padded(builder, wide) : output(builder, wide);  // (..., vocabulary)
 }
 
-/// A step of a search. output_bias: in place of the network's own.
+/// Adds a step of a search. output_bias: replaces the network's own.
 void add_step(ProgramBuilder& builder, const EncoderDecoderNetwork& network, const SearchView& view,
               const std::optional<Tensor>& output_bias, const Tensor& progress) {
   const auto scope = builder.scope("decoder");
@@ -42,7 +42,7 @@ void add_step(ProgramBuilder& builder, const EncoderDecoderNetwork& network, con
   beam_step(builder, candidates, view.control, view.beam, progress);
 }
 
-/// Where control of a search holds what; no program yet.
+/// Plans the control layout of a search step, without a program.
 SearchStep plan_step(const EncoderDecoderNetwork& network, const SearchShape& shape) {
   SearchStep step;
   ControlLayout control;
@@ -53,7 +53,7 @@ SearchStep plan_step(const EncoderDecoderNetwork& network, const SearchShape& sh
   return step;
 }
 
-/// A tensor that stands nowhere yet.
+/// A tensor without memory.
 Tensor planned_tensor(const Shape& shape, DataType type) {
   Tensor tensor = {.shape = shape, .type = type};
   tensor.view.size = tensor.bytes();

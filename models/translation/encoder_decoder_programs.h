@@ -1,4 +1,4 @@
-// Programs of an encoder-decoder network: how encoding, a decoding step and a whole pass are built,
+// Programs of an encoder-decoder network: how encoding, a decode step and a full pass are built,
 // and the memory that stands between them.
 #pragma once
 
@@ -17,68 +17,68 @@
 
 namespace mulciber {
 
-/// Writes what a host gives for each head, and the network's own biases. Throws ModelError where
-/// the factors are not as many as the heads.
+/// Writes the factor that an application gives each head, and the network's own biases. Throws
+/// ModelError where there are not as many factors as heads.
 void write_heads(ControlWords& control, const SourceControl& layout,
                  const EncoderDecoderNetwork& network, const HeadMasks& factors);
 
-/// A step of a search: of every item that was encoded, or of those that are left of them.
+/// A step of a search, over all encoded items or over those that are left of them.
 struct SearchStep {
   SearchShape shape;
   SourceControl layout;
   BeamStateLayout beam;
-  uint32_t words = 0;  // of control
+  uint32_t words = 0;  // words of control
   std::optional<Program> program;
 };
 
-/// The programs of a search, and what stands between them and between steps.
+/// The programs of a search, and the memory that stands between them and between steps.
 struct SearchPrograms {
   Buffer control, progress;
-  /// Where scores are normalized over the ids that the rules leave: the network's output bias, with
-  /// kBannedLogit at banned ids. Masking afterwards would leave their share in the sum.
+  /// The network's output bias, with kBannedLogit at banned ids, where scores are normalized over
+  /// the ids that are left. Masking afterwards would leave the share of banned ids in the sum.
   Buffer output_bias;
   std::vector<float> output_bias_values;
-  std::vector<Buffer> kept;  // what the network keeps
-  Buffer arena;              // of all steps
+  std::vector<Buffer> kept;  // tensors that the network keeps
+  Buffer arena;              // shared by all steps
   SearchStep all;
-  std::map<uint32_t, SearchStep> fewer;  // by items
-  std::optional<Program> encode;         // of all, once it was asked for
+  std::map<uint32_t, SearchStep> fewer;  // by number of items
+  std::optional<Program> encode;         // for all items, built when it is first needed
 
   SearchPrograms(Device& device, const EncoderDecoderNetwork& network, const SearchShape& shape);
-  /// The step of the first items of what is kept, with control of its own layout in the same
-  /// memory. What it computes of an item has the bits that `all` would give.
+  /// The step over the first items, with a control layout of its own in the same memory. An item's
+  /// results have the bits that `all` would give.
   SearchStep& step_of(Device& device, const EncoderDecoderNetwork& network, uint32_t items);
-  /// From the sources in the control of `all` to what is kept of them.
+  /// Encodes the sources in the control of `all` to the kept tensors.
   Program& encode_whole(Device& device, const EncoderDecoderNetwork& network);
-  /// What output_bias must hold so that these ids are not chosen.
+  /// The contents of output_bias with which these ids are not chosen.
   BufferUpdate output_bias_update(std::span<const uint32_t> banned) const;
 
  private:
-  /// What the network keeps of so many items, and where their steps begin.
+  /// The kept tensors for so many items, from where their steps begin.
   std::vector<Tensor> state_of(const EncoderDecoderNetwork& network,
                                const SearchShape& shape) const;
   void add_step_to(ProgramBuilder& builder, const EncoderDecoderNetwork& network,
                    const SearchStep& step) const;
 };
-/// What the programs of a search of that shape are dispatched with; nothing is allocated.
+/// Pipelines of the programs of a search of that shape; nothing is allocated.
 std::vector<PipelineKey> search_pipelines(const Capabilities& device,
                                           const EncoderDecoderNetwork& network,
                                           const SearchShape& shape);
 
-/// A whole pass: encoder and decoder in one program, everything asked for kept.
+/// A full pass: encoder and decoder in one program, with all requested tensors kept.
 struct PassProgram {
   PassShape shape;
   SourceControl layout;
   ControlArray<uint32_t> target;  // (batch, target length) ids
   TargetScores scores;            // where the shape asks for them: a row per target id
-  uint32_t words = 0;             // of control
+  uint32_t words = 0;             // words of control
   Buffer control;
   Trace trace;
   std::optional<Program> program;
 
   PassProgram(Device& device, const EncoderDecoderNetwork& network, const PassShape& wanted);
 };
-/// What a PassProgram without scores dispatches, added to a builder without a device; where its
+/// Adds the nodes of a PassProgram without scores to a builder without a device. Returns where its
 /// results would stand.
 Trace plan_pass(ProgramBuilder& builder, const EncoderDecoderNetwork& network,
                 const PassShape& shape);

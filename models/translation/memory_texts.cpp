@@ -16,9 +16,10 @@ namespace mulciber {
 namespace {
 
 constexpr size_t kTextPassesKept = 4;
-// Lengths of whole passes are rounded up, so that few programs serve all texts.
+// Lengths of full passes are rounded up, so that few programs serve all texts.
 constexpr uint32_t kPassLengthStep = 32;
-// Those of prompts too: a few ids, or the text of the window before as well.
+// Lengths of prompts are rounded up too: a prompt is a few ids, or has the text of the window
+// before as well.
 constexpr uint32_t kPromptLengths[] = {4, 16, 64, 256};
 
 std::vector<float> values_in(Device& device, const Program& program, const Tensor& tensor) {
@@ -29,7 +30,7 @@ std::vector<float> values_in(Device& device, const Program& program, const Tenso
 
 }  // namespace
 
-/// One token of each of several texts, and their caches.
+/// A step that feeds one token of each of several texts, and the caches of these.
 struct MemoryTexts::Steps {
   uint32_t rows, context;
   ControlArray<uint32_t> tokens, position, lengths, ancestry;
@@ -38,7 +39,7 @@ struct MemoryTexts::Steps {
   std::vector<Buffer> kept;
   Tensor logits;  // (rows, 1, vocabulary)
   std::optional<Program> program;
-  std::vector<Tensor> first_caches;  // of the first text, of each layer: (1, context, columns)
+  std::vector<Tensor> first_caches;  // the first text's, by layer: (1, context, columns)
   std::map<uint32_t, std::unique_ptr<Prompt>> prompts;  // by length
   uint32_t fed = 0;                                     // tokens of each row so far
 
@@ -80,14 +81,15 @@ struct MemoryTexts::Steps {
     program = builder.build();
   }
 
-  /// Texts that have nothing yet, or what the first one has of its first tokens.
+  /// Restarts all texts: without tokens, or with the first `tokens_before` tokens of the first
+  /// text.
   void restart(uint32_t tokens_before) {
     fed = tokens_before;
     for (uint32_t row = 0; row < rows; ++row)
       for (uint32_t at = 0; at < context; ++at)
         words.set(ancestry, row * context + at, at < fed ? 0 : row);
   }
-  /// Every row goes on with what its parent has.
+  /// Every row continues the text of its parent.
   void follow(std::span<const uint32_t> parents) {
     const std::span<const uint32_t> before = words.values(ancestry);
     const std::vector<uint32_t> old(before.begin(), before.end());
@@ -97,8 +99,8 @@ struct MemoryTexts::Steps {
   }
 };
 
-/// What stands before all texts, in one pass: it fills the caches of the first, whose beginning is
-/// that of all.
+/// A pass over the prompt of all texts. It fills the caches of the first text, whose prefix all
+/// share.
 struct MemoryTexts::Prompt {
   ControlArray<uint32_t> tokens, position, lengths, picked;
   ControlWords words;
@@ -106,7 +108,7 @@ struct MemoryTexts::Prompt {
   Tensor logits;  // (2, 1, vocabulary): behind the two tokens that `picked` names
   std::optional<Program> program;
 
-  /// length: tokens; what those behind the prompt's own leave, steps overwrite.
+  /// length: tokens. Steps overwrite what padding behind the prompt leaves.
   Prompt(Device& device, const TextDecoder& decoder, std::span<const Tensor> memories,
          std::span<const Tensor> caches, uint32_t length) {
     ControlLayout layout;
@@ -133,7 +135,7 @@ struct MemoryTexts::Prompt {
   }
 };
 
-/// A whole text, for its maps.
+/// A full pass over a text, for its attention maps.
 struct MemoryTexts::Pass {
   uint32_t length;  // tokens
   ControlArray<uint32_t> lengths, tokens;

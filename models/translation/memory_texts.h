@@ -1,4 +1,5 @@
-// Texts about what an encoder left in memory: token by token with caches, or whole for their maps.
+// Decodes texts from an encoder's output in memory: token by token with caches, or in full passes
+// for their attention maps.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +17,36 @@
 
 namespace mulciber {
 
-/// What a search for a text needs: several alternatives at once, a token at a time.
+/// The interface that a search for a text needs: it decodes several alternatives at once, a token
+/// at a time.
 class MemoryReader {
  public:
   virtual ~MemoryReader() = default;
 
-  /// Ids, and the tokens that can be fed.
+  /// Number of ids, and most tokens that can be fed.
   virtual uint32_t vocabulary() const = 0;
   virtual uint32_t context() const = 0;
   /// Begins `rows` texts at once, which are alternatives. Throws ModelError above kMaxBeams,
   /// DeviceError where their caches do not fit.
   virtual void begin(uint32_t rows) = 0;
-  /// Feeds every row of texts that were just begun the same ids, in one pass. also_behind: the
-  /// place among them of another one whose logits are wanted. Result: logits (2, vocabulary) behind
-  /// the last id and behind that one, until the next step. Throws as step() does.
+  /// Feeds every row of texts that were just begun the same ids, in one pass. also_behind: index of
+  /// another id among them whose logits are wanted. Result: logits (2, vocabulary) behind the last
+  /// id and behind that one, valid until the next step. Throws as step() does.
   virtual std::span<const float> prompt(std::span<const uint32_t> ids, size_t also_behind) = 0;
-  /// Feeds each row a token. parents: the row of the step before whose text each row goes on with;
-  /// read where something stands before it. Result: logits (rows, vocabulary), until the next step.
-  /// Throws ModelError where the context is full or an id unknown.
+  /// Feeds each row a token. parents: the row of the step before whose text each row continues;
+  /// read where a token stands before. Result: logits (rows, vocabulary), valid until the next
+  /// step. Throws ModelError where the context is full or an id is unknown.
   virtual std::span<const float> step(std::span<const uint32_t> tokens,
                                       std::span<const uint32_t> parents) = 0;
 };
 
-/// The memory of one encoded window or picture, which stays where it is: whoever encodes writes
-/// there. Programs are built when first needed, and kept: steps for each number of rows, prompts by
-/// length, and the whole passes used last. Not thread-safe.
+/// Texts over the memory of one encoded window or image, which stays where it is: the encoder
+/// writes there. Programs are built when first needed, and kept: steps for each number of rows,
+/// prompts by length, and the most recently used full passes. Not thread-safe.
 class MemoryTexts : public MemoryReader {
  public:
-  /// memories: of each layer, (1, positions, columns), outlive it as decoder and weights do.
+  /// memories: the memory of each layer, (1, positions, columns). They must outlive it, and so must
+  /// decoder and weights.
   MemoryTexts(Device& device, const Weights& weights, const TextDecoder& decoder,
               std::vector<Tensor> memories, uint64_t memory_limit);
   ~MemoryTexts() override;
@@ -54,10 +57,10 @@ class MemoryTexts : public MemoryReader {
   std::span<const float> prompt(std::span<const uint32_t> ids, size_t also_behind) override;
   std::span<const float> step(std::span<const uint32_t> tokens,
                               std::span<const uint32_t> parents) override;
-  /// Cross-attention probabilities of a text, (layers, heads, tokens, positions), a pass of its
-  /// own.
+  /// Cross-attention probabilities of a text, (layers, heads, tokens, positions), by a pass of
+  /// their own.
   std::vector<float> cross_attention(std::span<const uint32_t> tokens);
-  /// Throws ModelError where an id is none of the model's.
+  /// Throws ModelError where an id is not one of the model's.
   void check_ids(std::span<const uint32_t> ids) const;
 
  private:
@@ -77,7 +80,7 @@ class MemoryTexts : public MemoryReader {
   std::vector<Tensor> memories_;
   uint64_t memory_limit_;
   std::map<uint32_t, std::unique_ptr<Steps>> steps_;  // by rows
-  std::list<std::unique_ptr<Pass>> passes_;           // the one used last first
+  std::list<std::unique_ptr<Pass>> passes_;           // most recently used first
   Steps* running_ = nullptr;
   std::vector<float> logits_;
 };

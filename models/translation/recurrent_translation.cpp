@@ -46,7 +46,7 @@ void add_bahdanau(WeightTable& table, const RecurrentConfig& config) {
   add_cell(table, "encoder.forward", CellKind::kGru, H, D, "encoder", "_l0");
   add_cell(table, "encoder.backward", CellKind::kGru, H, D, "encoder", "_l0_reverse");
   add_linear(table, "initial", H, H, "initial", true);
-  // Two heads with the same scores: one for each direction of the annotations.
+  // There are two heads with the same scores, one for each direction of the annotations.
   add_linear(table, "attention.query", A, H, "query", false, 2);
   add_linear(table, "attention.key", A, 2 * H, "key", true, 2);
   add(table, "attention.vector", WeightRole::kVector, {A}, "score", 2);

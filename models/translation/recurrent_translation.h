@@ -9,10 +9,10 @@ namespace mulciber {
 
 struct RecurrentConfig {
   bool additive = false;        // "bahdanau"; otherwise "luong"
-  uint32_t embedding_size = 0;  // D, of both languages and of the output
-  uint32_t hidden_size = 0;     // H, of every cell
-  uint32_t attention_size = 0;  // of additive scores
-  uint32_t layers = 1;          // of Luong's encoder and decoder
+  uint32_t embedding_size = 0;  // D, for both languages and the output
+  uint32_t hidden_size = 0;     // H, for every cell
+  uint32_t attention_size = 0;  // for additive scores
+  uint32_t layers = 1;          // in Luong's encoder and decoder
   uint32_t vocabulary = 0;
   uint32_t context = 0;
   bool scale_embedding = false;  // embeddings times sqrt(D)
@@ -29,13 +29,13 @@ WeightTable recurrent_weight_table(const RecurrentConfig& config);
 /// Matrices may be stored in 16 bits; activations are f32 whatever the options ask for.
 class RecurrentTranslation : public EncoderDecoderModel {
  public:
-  /// config: of the checkpoint. Throws ModelError when it and the tensors disagree, DeviceError
-  /// when the weights do not fit.
+  /// config: the checkpoint's. Throws ModelError when it and the tensors disagree, DeviceError when
+  /// the weights do not fit.
   RecurrentTranslation(Device& device, const Checkpoint& checkpoint, const RecurrentConfig& config,
                        const ModelOptions& options);
 };
 
-/// The configuration, to be planned and loaded. Throws as read_recurrent_config().
+/// An Architecture, by which the model is planned and loaded. Throws as read_recurrent_config().
 std::unique_ptr<const Architecture> read_recurrent_translation(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-// Fewer rows than these take as long as they do.
+// Steps of fewer rows take as long as this many do.
 constexpr uint32_t kLeastRows = 16;
 
 /// The next smaller size of a batch, 0 below 1.
@@ -22,7 +22,7 @@ uint32_t smaller_batch(uint32_t size) {
   return items;
 }
 
-/// Which item each place has after some moved: those among the first places stay there, the others
+/// The item of each slot after some have moved: items in the first slots stay there, the others
 /// fill the rest.
 std::vector<uint32_t> placed(const std::vector<uint32_t>& stay) {
   const auto count = static_cast<uint32_t>(stay.size());
@@ -42,7 +42,7 @@ std::vector<uint32_t> placed(const std::vector<uint32_t>& stay) {
   return places;
 }
 
-/// What steps read of their sources beside what is kept.
+/// Copies the control words that steps read of their sources.
 void keep_source(const SourceControl& from, const ControlWords& control,
                  std::span<const uint32_t> items, const SourceControl& to, ControlWords& kept) {
   for (uint32_t place = 0; place < items.size(); ++place)
@@ -115,7 +115,7 @@ void SearchSlots::read() {
   }
 }
 
-/// Of what grows, the positions that were filled.
+/// Moves the kept tensors of items; of caches, which grow, only the filled positions.
 void SearchSlots::move_items(std::span<const uint32_t> items) {
   const SearchShape& shape = programs_->all.shape;
   const std::vector<StateTensor> tensors = network_.state_tensors(shape);
@@ -170,7 +170,7 @@ void SearchSlots::begin(std::span<const SlotSource> sources,
   if (searching_ > 0) ++statistics_.refills;
   arrange(searching_ + static_cast<uint32_t>(sources.size()));
   const auto start = Clock::now();
-  // Sources that the whole search is as long as go into their places at once.
+  // Sources that are as long as the search's longest are encoded in their slots at once.
   const bool alike = step_ == &programs_->all && std::ranges::all_of(sources, [&](const auto& s) {
                        return encoder_.padded_length(static_cast<uint32_t>(s.ids.size())) ==
                               step_->shape.source_length;
@@ -249,7 +249,7 @@ void SearchSlots::cancel(uint64_t number) {
   if (std::ranges::find(owners_, number) == owners_.end()) return;
   read();
   const auto found = std::ranges::find(owners_, number);
-  if (found == owners_.end()) {  // it has just ended
+  if (found == owners_.end()) {  // the source has just ended
     std::erase_if(ended_, [&](const SlotResult& result) { return result.number == number; });
     return;
   }

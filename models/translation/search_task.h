@@ -1,4 +1,4 @@
-// One search of an encoder-decoder network, stage by stage, for hosts that run it in slices.
+// One search of an encoder-decoder network, stage by stage, for applications that run it in slices.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace mulciber {
 
-/// Of one source. Encodes it, then takes steps until the search has ended; after each step the
-/// state is copied to where the host reads it.
+/// Searches for one source: encodes it, then takes steps until the search has ended. After each
+/// step the state is copied to where the CPU reads it.
 class SearchTask : public StageSource {
  public:
-  /// programs: of a batch of one, which nobody else uses. control: its words before the search.
+  /// programs: for a batch of one, used by nobody else. control: its words before the search.
   SearchTask(Device& device, std::shared_ptr<SearchPrograms> programs, ControlWords control,
              const GenerationSettings& settings);
 
@@ -25,25 +25,25 @@ class SearchTask : public StageSource {
 
   uint32_t steps() const { return steps_ended_; }
   bool not_finite() const;
-  /// The search has ended by itself.
+  /// Whether the search has ended by itself.
   bool finished() const { return finished_ || steps_ended_ >= settings_.max_new_tokens; }
-  /// What there is after the steps that have ended: hypotheses that are finished, at most as many
-  /// as beams, and those that go on, both best first.
+  /// The hypotheses after the steps that have ended: finished ones, at most as many as beams, and
+  /// running ones, both best first.
   std::vector<Hypothesis> finished_so_far() const;
   std::vector<Hypothesis> running() const;
-  /// The best that goes on, and of a search that has ended the best of all; none before the first
-  /// step.
+  /// The best running hypothesis, or the best of all once the search has ended; none before the
+  /// first step.
   std::optional<Hypothesis> best() const;
-  /// Best first, at most GenerationSettings::n_best; of a search that has ended.
+  /// The hypotheses of a search that has ended, best first, at most GenerationSettings::n_best.
   std::vector<Hypothesis> hypotheses() const;
 
  private:
-  // Steps given beyond those that have ended. What a search has finished they leave as it is.
+  // Steps given beyond those that have ended. They do not change what a search has finished.
   static constexpr uint32_t kAhead = 2;
 
   std::shared_ptr<SearchPrograms> programs_;
   GenerationSettings settings_;
-  ControlWords control_;  // as of the last step that has ended
+  ControlWords control_;  // after the last step that has ended
   std::vector<Buffer> copies_;
   uint64_t stages_given_ = 0, stages_ended_ = 0;
   uint32_t steps_ended_ = 0;

@@ -11,7 +11,7 @@ namespace {
 
 // Lengths are rounded up, so that few programs serve all sources.
 constexpr uint32_t kLengthStep = 8;
-// Sources of one pass: more make it no quicker, and would be further programs.
+// Most sources of one pass: more make it no quicker, and would need further programs.
 constexpr uint32_t kMostSources = 16;
 constexpr size_t kProgramsKept = 24;
 constexpr uint64_t kBytesKept = 128ull << 20;
@@ -23,13 +23,13 @@ struct SourceEncoder::Encoding {
   SourceControl layout;
   uint32_t words = 0;
   Buffer control;
-  struct Memory {  // what steps attend to
+  struct Memory {  // memory to which steps attend
     size_t index;  // among the network's state tensors
     uint64_t item_bytes;
     Buffer buffer;
   };
   std::vector<Memory> memory;
-  // Whose memory it is; the masks by which they were encoded.
+  // The ids of the sources whose memory it is, and the masks by which they were encoded.
   std::vector<std::vector<uint32_t>> held;
   HeadMasks held_masks;
   std::optional<Program> program;
@@ -97,7 +97,7 @@ SourceEncoder::Encoding& SourceEncoder::encoding(uint32_t items, uint32_t length
   return *programs_.front();
 }
 
-/// Copies what an encoding has of a source to its place.
+/// Copies the memory of a source from an encoding to its slot.
 void SourceEncoder::add_copies(const Encoding& from, uint32_t item, const SearchPrograms& search,
                                uint32_t place, std::vector<DeviceCopy>& copies) const {
   const SearchShape& shape = search.all.shape;

@@ -1,4 +1,4 @@
-// Encoding sources a few at a time, for searches whose items begin at different steps.
+// Encodes sources a few at a time, for searches whose items begin at different steps.
 #pragma once
 
 #include <cstdint>
@@ -12,43 +12,44 @@
 
 namespace mulciber {
 
-/// A source and its place among the items of a search.
+/// A source and its slot in a search.
 struct PlacedSource {
   uint32_t place = 0;
   std::span<const uint32_t> ids;
 };
 
-/// What is computed of a source depends on it and on the places of the search alone: sources are
-/// encoded beside others of like length only, padded to a length that follows from their own, by
-/// the kernels that as many of them as there are places would take. Not thread-safe. Must not
+/// The result of a source depends on the source and on the number of the search's slots alone:
+/// sources are encoded beside others of like length only, padded to a length that follows from
+/// their own, by the kernels that a batch of all slots would take. Not thread-safe. Must not
 /// outlive the device or the network's weights.
 class SourceEncoder {
  public:
   SourceEncoder(Device& device, const EncoderDecoderNetwork& network);
   ~SourceEncoder();
 
-  /// Encodes sources of that search, and writes what its steps attend to. It must keep items apart,
-  /// and nothing of it may be under way. next: who asks for places after them; what is computed of
-  /// the first of these, where few are to be encoded, is kept for the next call.
+  /// Encodes sources of that search, and writes the memory to which its steps attend. The search
+  /// must keep items apart, and must have nothing under way. next: sources that wait for slots;
+  /// where few are to be encoded, the first of these are encoded with them and kept for the next
+  /// call.
   void encode(const SearchPrograms& search, std::span<const PlacedSource> sources,
               std::span<const std::vector<uint32_t>> next, const HeadMasks& head_masks,
               uint32_t pad);
-  /// Length that a source is padded to.
+  /// The length to which a source is padded.
   uint32_t padded_length(uint32_t length) const;
   /// Device memory of the programs that are kept.
   uint64_t kept_bytes() const;
-  /// Lets go of programs.
+  /// Drops the kept programs.
   void trim();
 
  private:
-  struct Encoding;  // of so many sources of one length
+  struct Encoding;  // a program for so many sources of one length
   void add_copies(const Encoding& from, uint32_t item, const SearchPrograms& search, uint32_t place,
                   std::vector<DeviceCopy>& copies) const;
   Encoding& encoding(uint32_t items, uint32_t length, uint32_t places);
 
   Device& device_;
   const EncoderDecoderNetwork& network_;
-  std::list<std::unique_ptr<Encoding>> programs_;  // the one used last first
+  std::list<std::unique_ptr<Encoding>> programs_;  // most recently used first
 };
 
 }  // namespace mulciber

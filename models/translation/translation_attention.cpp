@@ -80,7 +80,7 @@ std::unique_ptr<TranslationAttention> EncoderDecoder::start_attention(const Forw
   shape.source_length = std::max(shape.source_length, padded_length(source_room));
   const uint32_t longest = std::max(shape.target_length, padded_length(target_room));
   std::vector<std::shared_ptr<PassProgram>> programs;
-  // Without room for more, the one length that serves this text.
+  // Where no more room is asked for, the only length is the one that serves this text.
   const uint32_t shortest = target_room > 0 ? padded_length(1) : longest;
   for (const uint32_t length : pass_lengths(shortest, longest)) {
     shape.target_length = length;

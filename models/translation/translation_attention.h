@@ -1,4 +1,4 @@
-// The attention maps of translations, in slices: passes of an encoder-decoder network.
+// Attention maps of translations in slices: passes of an encoder-decoder network.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,12 @@ struct ForwardRequest;
 /// Made by EncoderDecoder::start_attention().
 class TranslationAttention : public AttentionPass {
  public:
-  /// programs: from short to long targets; its own as long as it lives. owner outlives it.
+  /// programs: from short to long targets; nobody else uses them meanwhile. owner outlives it.
   TranslationAttention(const EncoderDecoder& owner,
                        std::vector<std::shared_ptr<PassProgram>> programs);
 
-  /// One source and its target. Throws SettingError where they are longer than the longest program.
+  /// Begins one source and its target. Throws SettingError where they are longer than the longest
+  /// program.
   void begin(const ForwardRequest& request);
   PaddedRows largest_map() const override;
 

@@ -7,7 +7,7 @@ namespace mulciber {
 struct TranslationTask::Work {
   std::shared_ptr<Translator::Impl> translator;
   Translation translation;
-  std::vector<std::vector<uint32_t>> sources;  // one
+  std::vector<std::vector<uint32_t>> sources;  // only one
   GenerationRequest request;
   std::unique_ptr<SearchTask> started;  // until the task has it
   SearchTask* search = nullptr;         // null: the text has no tokens
@@ -29,7 +29,7 @@ struct TranslationTask::Work {
 
 namespace {
 
-/// Of a text without tokens: nothing is to be done.
+/// The stages of a text without tokens: none.
 class NoStages : public StageSource {
  public:
   std::optional<Stage> next() override { return std::nullopt; }

@@ -96,7 +96,7 @@ GenerationSettings Translator::Impl::settings(const TranslateOptions& options) c
   return settings;
 }
 
-/// Source ids of every text; those of a text without tokens are empty.
+/// Source ids of every text; a text without tokens has none.
 std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const std::string> texts,
                                                               std::vector<Translation>& results,
                                                               const TranslateOptions& options) {
@@ -216,7 +216,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> text
   std::vector<Translation> results(texts.size());
   const std::vector<std::vector<uint32_t>> sources = impl_->tokenize(texts, results, options);
 
-  std::vector<size_t> indices;  // of the texts that need the device
+  std::vector<size_t> indices;  // texts that need the device
   std::vector<uint32_t> lengths;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (sources[i].empty()) continue;
@@ -287,7 +287,7 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
   std::vector<Translation> ignored(sources.size());
   const std::vector<std::vector<uint32_t>> all_sources = impl_->tokenize(sources, ignored, {});
   std::vector<std::vector<uint32_t>> source_ids, target_ids;
-  std::vector<size_t> indices;  // of the pairs that need the device
+  std::vector<size_t> indices;  // pairs that need the device
   std::vector<uint32_t> lengths;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (all_sources[i].empty()) continue;
@@ -298,7 +298,7 @@ std::vector<TranslationScore> Translator::score(std::span<const std::string> sou
     lengths.push_back(
         static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
   }
-  // Little padding, and logits that can be bound whole.
+  // Batches with little padding, whose logits can be bound whole.
   const uint64_t vocabulary = impl_->model->extents().vocabulary;
   const uint64_t range =
       std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);

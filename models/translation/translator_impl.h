@@ -1,4 +1,4 @@
-// What stands behind a Translator and its tasks.
+// Implementation of Translator and its tasks.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,21 @@
 
 namespace mulciber {
 
-/// What the decoder was fed, to choose `ids`: step t the start token and the tokens before t.
+/// The ids that the decoder was fed to choose `ids`: the start token and all of `ids` but the last.
 std::vector<uint32_t> fed_ids(uint32_t start, const std::vector<uint32_t>& ids);
 
-/// Makes it the text, score, ids and tokens of a translation.
+/// Writes an alternative to the text, score, ids and tokens of a translation.
 void take(Translation& result, const Alternative& best);
 
 struct Translator::Impl {
   std::shared_ptr<Device> device;
   std::unique_ptr<Model> model;
-  TranslationModel* translation = nullptr;  // what it can do
+  TranslationModel* translation = nullptr;  // the model, to translate
   TokenizerPair tokenizers;
   TranslateStatistics statistics;
 
   explicit Impl(std::shared_ptr<Device> on) : device(std::move(on)) {}
-  /// weights: ModelOptions::weights.
+  /// weights: as in ModelOptions.
   void load(const OpenModel& opened, const LoadOptions& options,
             std::shared_ptr<WeightsLoad> weights = {});
   GenerationSettings settings(const TranslateOptions& options) const;
