@@ -52,8 +52,8 @@ struct SequenceRequest {
   std::vector<Sampling> sampling;  // how each row chooses; empty: the likeliest id, always
   /// The scales that were last given to use_adapters() for its rows.
   std::vector<float> adapters;
-  std::vector<uint32_t>
-      streams;  // random number streams, one for each text of a seed; empty: all 0
+  /// Random number streams, one for each text of a seed; empty: all 0.
+  std::vector<uint32_t> streams;
   /// The grammar of each row, or nullptr; empty: rows may choose any id.
   std::vector<AnswerGrammar*> grammars;
   std::vector<uint32_t> stops;        // at most kMostStops

@@ -47,8 +47,8 @@ struct SharedGenerator {
   std::vector<uint32_t> ends;
   /// The grammars of all conversations.
   std::shared_ptr<GrammarVocabulary> grammars;
-  std::shared_ptr<PictureMemory>
-      pictures;  // shared by all conversations; null: the model sees no images
+  /// Shared by all conversations; null: the model sees no images.
+  std::shared_ptr<PictureMemory> pictures;
 
   /// weights, cache_tokens: as in ModelOptions. Returns how the model was loaded.
   ModelOptions load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,

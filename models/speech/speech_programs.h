@@ -1,4 +1,4 @@
-// Programs of a speech network: encoding a window, one step of its texts, and a whole pass.
+// Programs of a speech network: encoding of a window, and a full pass.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace mulciber {
 
-/// Features to the keys and values of every decoder layer's cross-attention.
+/// Encodes features to the keys and values of every decoder layer's cross-attention.
 struct SpeechEncoding {
   Buffer windows, control;
   std::vector<Buffer> kept;
-  std::vector<Tensor> memories;  // of each layer: (1, positions, columns)
+  std::vector<Tensor> memories;  // by layer: (1, positions, columns)
   std::optional<Program> program;
 
   SpeechEncoding(Device& device, const SpeechNetwork& network, const WhisperConfig& config);
@@ -23,7 +23,7 @@ struct SpeechEncoding {
   void write(Device& device, std::span<const float> features, uint32_t mels) const;
 };
 
-/// Encoder and decoder in one program.
+/// A full pass: encoder and decoder in one program.
 struct SpeechPass {
   uint32_t length;  // tokens
   bool attentions;

@@ -17,7 +17,7 @@ namespace mulciber {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-constexpr uint32_t kLatestFirst = 50;  // timestamp of a first token, 1 s
+constexpr uint32_t kLatestFirst = 50;  // latest timestamp of a first token, 1 s
 
 std::optional<uint32_t> find_piece(const Tokenizer& tokenizer, const std::string& piece) {
   const std::optional<int32_t> id = tokenizer.id(piece);
@@ -37,7 +37,7 @@ SpeechIds::SpeechIds(const Tokenizer& tokenizer, const WhisperConfig& config)
   if (!begin || *begin >= config.vocabulary)
     throw ModelError("tokenizer", "has no <|startoftranscript|>", "is it Whisper's?");
   start = *begin;
-  // Older files call it so.
+  // Older files call the piece so.
   if (!no_speech) no_speech = find_piece(tokenizer, "<|nocaptions|>");
   // The languages stand between the start and the tasks.
   const uint32_t behind = translate.value_or(start);
@@ -95,11 +95,11 @@ void SpeechRules::apply_timestamps(std::span<float> logits, std::span<const uint
   const auto latest =
       std::find_if(text.rbegin(), text.rend(), [&](uint32_t id) { return ids_.is_timestamp(id); });
   if (latest != text.rend()) {
-    // What a part began with cannot end it.
+    // A part cannot end with the timestamp with which it began.
     const uint32_t first = *latest - ids_.first_timestamp + (last ? 0 : 1);
     std::fill(times.begin(), times.begin() + std::min<uint32_t>(first, ids_.timestamps), kNever);
   }
-  // Both over what a softmax would divide them by, which therefore need not be known.
+  // Both sides lack the divisor of a softmax, which need not be known for the comparison.
   const double likeliest = *std::max_element(others.begin(), others.end());
   double sum = 0;
   for (const float time : times) sum += std::exp(time - likeliest);
@@ -123,13 +123,13 @@ TimedTexts cut_at_timestamps(const SpeechIds& ids, std::span<const uint32_t> tex
   if (first == 0) {
     if (size == 0) return result;
     add(size);
-    // A lone timestamp of 0 says nothing.
+    // A lone timestamp of 0 carries no time.
     if (result.parts.back().end <= result.parts.back().start) result.parts.back().end = seconds;
     return result;
   }
   const bool single = ends && size >= 2 && !ids.is_timestamp(text[size - 2]);
   if (single)
-    add(size);  // nothing is said behind it
+    add(size);  // silence follows
   else
     result.heard = std::min(result.parts.back().end, seconds);
   return result;

@@ -1,4 +1,4 @@
-// The ids that have a meaning of their own in Whisper's texts, and the rules they follow.
+// The special ids of Whisper's texts, and the rules that its texts follow.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct SpeechIds {
   uint32_t end = 0, start = 0;
   std::optional<uint32_t> translate, transcribe, previous, no_speech, no_timestamps;
   std::map<std::string, uint32_t> languages;  // by code: "en"
-  uint32_t first_timestamp = 0;               // 0 s; those after it 0.02 s apart
+  uint32_t first_timestamp = 0;               // 0 s; the others follow 0.02 s apart
   uint32_t timestamps = 0;                    // how many there are
 
   SpeechIds() = default;
-  /// Throws ModelError where the tokenizer lacks one that every Whisper has.
+  /// Throws ModelError where the tokenizer lacks an id that every Whisper has.
   SpeechIds(const Tokenizer& tokenizer, const WhisperConfig& config);
 
   bool is_timestamp(uint32_t id) const { return timestamps > 0 && id >= first_timestamp; }
@@ -31,14 +31,14 @@ struct SpeechIds {
   static constexpr double kTimestampStep = 0.02;
 };
 
-/// Takes away what must not follow a text: suppressed ids always; where texts hold timestamps,
-/// these come in pairs but at the ends, do not decrease, begin within the first second, and are
-/// taken where together they are likelier than any other id. Source: Radford et al. 2022,
-/// arXiv:2212.04356, section 4.5.
+/// Masks the logits of ids that must not follow a text. Suppressed ids never may. Where texts hold
+/// timestamps, these come in pairs except at the ends, do not decrease, begin within the first
+/// second, and are chosen where together they are likelier than any other id. Source: Radford et
+/// al. 2022, arXiv:2212.04356, section 4.5.
 class SpeechRules {
  public:
   SpeechRules(const SpeechIds& ids, const WhisperConfig& config, bool timestamps);
-  /// text: what follows the prompt so far.
+  /// text: the ids behind the prompt so far.
   void operator()(std::span<float> logits, std::span<const uint32_t> text) const;
 
  private:
@@ -56,15 +56,16 @@ struct TimedText {
 };
 
 struct TimedTexts {
+  /// Seconds of the window that the parts cover; the next window begins there.
   std::vector<TimedText> parts;
   double heard;  // seconds of the window that they cover; the next window begins there
 };
 
-/// Cuts a window's text at pairs of timestamps. seconds: of the window, as far as there is sound.
+/// Cuts a window's text at pairs of timestamps. seconds: the length of the window's sound.
 TimedTexts cut_at_timestamps(const SpeechIds& ids, std::span<const uint32_t> text, double seconds);
 
-/// Bytes of a text to those that zlib makes of it: high where it repeats itself. 0 in a build
-/// without zlib, and for an empty text.
+/// The bytes of a text divided by those of its zlib compression: high where the text repeats
+/// itself. 0 in a build without zlib, and for an empty text.
 double compression_ratio(const std::string& text);
 
 }  // namespace mulciber

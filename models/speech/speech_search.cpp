@@ -83,7 +83,7 @@ class SpeechSearch {
     std::vector<float> row(vocabulary_);
     for (uint32_t i = 0; i < rows_; ++i) {
       if (branches_[i].ended) continue;
-      // Behind the prompt all rows stand alike.
+      // Behind the prompt all rows have the same logits.
       const uint64_t from = first ? 0 : uint64_t{i} * vocabulary_;
       std::copy_n(logits.begin() + static_cast<std::ptrdiff_t>(from), vocabulary_, row.begin());
       if (settings_.rules) settings_.rules(row, branches_[i].ids);
@@ -127,11 +127,11 @@ class SpeechSearch {
     return {0, last, row[last]};
   }
 
-  /// The continuations of a branch that can be among the best of all: one more than there are
+  /// Adds the continuations of a branch that can be among the best of all: one more than there are
   /// beams, as one of them may end the text.
   void add_best(std::vector<Continuation>& all, uint32_t branch, std::vector<float>& row) const {
     log_softmax(row);
-    // The best so far, best first; of equal ones the smaller id.
+    // The best ids so far, best first; of equal ones the smaller id comes first.
     std::vector<uint32_t> best;
     float least = -std::numeric_limits<float>::infinity();
     for (uint32_t id = 0; id < vocabulary_; ++id) {
@@ -164,7 +164,7 @@ class SpeechSearch {
       parents_[next.size()] = one.branch;
       next.push_back(std::move(branch));
     }
-    // Where the rules leave fewer continuations than beams, the rest go no further.
+    // Where the rules leave fewer continuations than beams, the other beams end.
     for (size_t i = next.size(); i < rows_; ++i) {
       tokens_[i] = tokens_[0];
       parents_[i] = parents_[0];
@@ -202,7 +202,7 @@ class SpeechSearch {
 }  // namespace
 
 void log_softmax(std::span<float> logits) {
-  // All of what is left out, of any vocabulary, is below the precision of the sum.
+  // The omitted terms together, of any vocabulary, are below the precision of the sum.
   constexpr float kNothing = -45;
   const float greatest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;

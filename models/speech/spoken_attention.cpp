@@ -48,7 +48,7 @@ SpokenAttention spoken_attention(SpeechModel& speech, const Tokenizer& tokenizer
   const auto add = [&](const std::string& name, const Heads& heads) {
     result.maps.push_back(name);
     for (size_t token = 0; token < text.size(); ++token) {
-      // The step that chose a token was fed the one before it.
+      // The step that chose a token was fed the token before it.
       const size_t row = prompt.size() - 1 + token;
       for (uint32_t position = 0; position < result.positions; ++position) {
         double sum = 0;

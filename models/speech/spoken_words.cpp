@@ -12,7 +12,7 @@ namespace mulciber {
 namespace {
 
 constexpr std::array<std::string_view, 6> kWithoutSpaces = {"zh", "ja", "th", "lo", "my", "yue"};
-constexpr double kPositionSeconds = 0.02;  // of the encoder
+constexpr double kPositionSeconds = 0.02;  // of an encoder position
 
 std::string decoded(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
   return written_text(tokenizer, std::vector<int32_t>(ids.begin(), ids.end()));
@@ -23,7 +23,7 @@ std::string decoded(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
 std::vector<size_t> word_starts(const Tokenizer& tokenizer, std::span<const uint32_t> text,
                                 bool spaces) {
   std::vector<size_t> starts;
-  bool whole = true;  // what stands before is, in bytes
+  bool whole = true;  // whether the bytes before are whole characters
   for (size_t i = 0; i < text.size(); ++i) {
     const std::string piece = decoded(tokenizer, text.subspan(i, 1));
     const bool begins = spaces ? piece.starts_with(' ') : whole;
@@ -40,7 +40,7 @@ void add_spoken_words(SpeechModel& speech, const Tokenizer& tokenizer, const Spe
                       std::span<const uint32_t> prompt, const std::string& language, double start,
                       double seconds, std::span<TranscriptSegment> segments) {
   const WhisperConfig& config = speech.config();
-  // The text as one without timestamps, behind what says so.
+  // The text is fed without timestamps, behind the token that asks for none.
   std::vector<uint32_t> text, fed(std::find(prompt.begin(), prompt.end(), ids.start), prompt.end());
   for (const TranscriptSegment& segment : segments)
     for (const uint32_t id : segment.ids)
@@ -51,14 +51,14 @@ void add_spoken_words(SpeechModel& speech, const Tokenizer& tokenizer, const Spe
   fed.insert(fed.end(), text.begin(), text.end());
   const auto used = static_cast<uint32_t>(seconds / kPositionSeconds);
   const std::vector<float> attention = speech.cross_attention(fed);
-  // Of every token of the text, and of its end.
+  // Positions at which every token of the text, and its end, begin.
   const std::vector<uint32_t> begins = align_tokens(
       attention, config.decoder_heads, static_cast<uint32_t>(fed.size()), config.positions,
       static_cast<uint32_t>(before - 1), used, alignment_heads(config));
 
   const bool spaces =
       std::find(kWithoutSpaces.begin(), kWithoutSpaces.end(), language) == kWithoutSpaces.end();
-  size_t first = 0;  // token of the window's text
+  size_t first = 0;  // index of a token of the window's text
   for (TranscriptSegment& segment : segments) {
     std::vector<uint32_t> own;
     for (const uint32_t id : segment.ids)

@@ -38,7 +38,7 @@ LogMelOptions read_log_mel(const Checkpoint& checkpoint, const WhisperConfig& co
   return options;
 }
 
-/// A window's text, and how it was found.
+/// A window's text, with the temperature at which it was found.
 struct FoundText {
   SpeechText text;
   double temperature = 0, compression = 0;
@@ -122,7 +122,7 @@ struct Transcriber::Impl {
     return {code->first, std::exp(static_cast<double>(*best))};
   }
 
-  /// What stands before a window's text. before: ids of what was said before.
+  /// The ids before a window's text. before: ids of the texts of earlier windows.
   std::vector<uint32_t> prompt(std::span<const uint32_t> before, const std::string& language,
                                const TranscribeOptions& options) const {
     std::vector<uint32_t> prompt;
@@ -189,13 +189,14 @@ struct Transcriber::Impl {
 
 namespace {
 
-/// One sound, window by window.
+/// The transcript of one sound, window by window.
 class Transcription {
  public:
   Transcription(const TranscribeOptions& options, Transcript& result)
       : options_(options), result_(result) {}
 
-  /// start, seconds: of the window. Result: seconds of it after which the next begins.
+  /// start, seconds: of the window. Returns the seconds of the window after which the next one
+  /// begins.
   template <typename Impl>
   double add(Impl& impl, const FoundText& found, double start, double seconds,
              std::span<const uint32_t> prompt) {
@@ -220,7 +221,7 @@ class Transcription {
       if (options_.on_segment) options_.on_segment(segment);
       result_.segments.push_back(std::move(segment));
     }
-    // A text drawn at a high temperature misleads the next.
+    // A text sampled at a high temperature misleads the next window.
     if (!options_.follow_previous || found.temperature > 0.5) forgotten_ = before_.size();
     return cut.heard;
   }
@@ -243,7 +244,7 @@ class Transcription {
   const TranscribeOptions& options_;
   Transcript& result_;
   std::vector<uint32_t> before_;  // ids of all segments
-  size_t forgotten_ = 0;          // how many of them are not told to the next window
+  size_t forgotten_ = 0;          // how many of them the next window's prompt leaves out
 };
 
 }  // namespace
@@ -267,7 +268,7 @@ Transcript Transcriber::Impl::run(std::span<const float> samples,
     seconds += seconds_since(clock);
     clock = Clock::now();
   };
-  // Silence behind the end, for the last window.
+  // The last window is filled with silence behind the end.
   const std::vector<float> features = (*log_mel)(samples, frames + window);
   lap(statistics.feature_seconds);
 

@@ -73,7 +73,7 @@ Extents WhisperModel::extents() const { return extents_of(config_); }
 SpeechEncoding& WhisperModel::encoding() {
   if (!encoding_) {
     const uint64_t D = config_.width, size = size_of(network_.activations());
-    // The windows, and beside the residual stream the widest of what a layer makes; the memories.
+    // The windows, the residual stream with the widest tensor of a layer, and the memories.
     const uint64_t bytes =
         uint64_t{config_.frames()} * 3 * config_.mels * sizeof(float) +
         config_.positions *

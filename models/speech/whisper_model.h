@@ -16,8 +16,8 @@ namespace mulciber {
 struct SpeechEncoding;
 struct SpeechPass;
 
-/// Programs are built when first needed, and kept: one that encodes, those of its texts, and the
-/// whole passes used last. Not thread-safe.
+/// Programs are built when first needed, and kept: one that encodes, those for texts, and the most
+/// recently used full passes. Not thread-safe.
 class WhisperModel : public Model, public SpeechModel {
  public:
   /// Throws ModelError when configuration and tensors disagree, DeviceError when the weights do not
@@ -64,10 +64,10 @@ class WhisperModel : public Model, public SpeechModel {
   SpeechNetwork network_;
   std::unique_ptr<SpeechEncoding> encoding_;
   std::optional<MemoryTexts> texts_;
-  std::list<std::unique_ptr<SpeechPass>> passes_;  // the one used last first
+  std::list<std::unique_ptr<SpeechPass>> passes_;  // most recently used first
 };
 
-/// The configuration of a checkpoint, to be planned and loaded. Throws ModelError.
+/// An Architecture, by which the model is planned and loaded. Throws ModelError.
 std::unique_ptr<const Architecture> read_whisper(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMedianReach = 3;  // to each side
 
-/// Every position's shares over the tokens, with mean 0 and deviation 1.
+/// Standardizes every position's shares over the tokens to mean 0 and deviation 1.
 void standardize(std::span<double> shares, uint32_t tokens, uint32_t columns) {
   for (uint32_t column = 0; column < columns; ++column) {
     double sum = 0, squares = 0;
@@ -28,7 +28,7 @@ void standardize(std::span<double> shares, uint32_t tokens, uint32_t columns) {
   }
 }
 
-/// The median over the positions around one; mirrored at the ends.
+/// The median of the positions around one; mirrored at the ends.
 double median_at(std::span<const double> row, int at) {
   std::array<double, 2 * kMedianReach + 1> values;
   const int last = static_cast<int>(row.size()) - 1;
