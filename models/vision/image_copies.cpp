@@ -23,7 +23,7 @@ constexpr BarrierScope kEarlierWork = {
 constexpr BarrierScope kLaterCopies = {VK_PIPELINE_STAGE_TRANSFER_BIT,
                                        VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
 
-/// Numbers that are turned at once: whole words of any format.
+/// Floats that are converted at once: whole words of any format.
 uint64_t room_for(const PaddedRows& largest) {
   const uint64_t all = uint64_t{largest.rows} * largest.stride;
   return (std::max<uint64_t>(std::min(all, kMostAtOnce), largest.stride) + 3) / 4 * 4;
@@ -31,7 +31,7 @@ uint64_t room_for(const PaddedRows& largest) {
 
 using AddTexels = std::function<Tensor(ProgramBuilder&)>;
 
-/// What turns numbers into texels, by the formats that it is for.
+/// The conversions of floats to texels, with the formats for which they are.
 std::vector<std::pair<std::vector<VkFormat>, AddTexels>> conversions_of(const Tensor& numbers) {
   const auto packed = [&](TexelFormat format) {
     return [=](ProgramBuilder& builder) { return pack_texels(builder, numbers, format); };

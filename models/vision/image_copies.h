@@ -1,4 +1,4 @@
-// Copies of rows of floats into a host's images, of whichever format.
+// Copies rows of floats into an application's images, in any of their formats.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,17 @@
 
 namespace mulciber {
 
-/// Holds the programs that turn numbers into texels, and what stands between them and images, so
-/// that copying allocates and compiles nothing. Many rows are turned a part at a time.
+/// Holds the programs that convert floats to texels, and the buffers between them and images, so
+/// that copying allocates and compiles nothing. Many rows are converted a part at a time.
 class ImageCopies {
  public:
-  /// largest: rows and stride of the most that is copied.
+  /// largest: rows and stride of the largest copy.
   ImageCopies(Device& device, const PaddedRows& largest);
-  /// What one with these arguments dispatches; nothing is allocated.
+  /// Pipelines of an ImageCopies with these arguments; nothing is allocated.
   static std::vector<PipelineKey> pipelines(const Capabilities& device, const PaddedRows& largest);
 
-  /// As record_copy() (runtime/host_copy.h), in the formats that HostImage names.
+  /// Records a copy as record_copy() (runtime/host_copy.h) does, in the formats that HostImage
+  /// names.
   void record(VkCommandBuffer commands, const PaddedRows& from, const HostImage& to,
               const char* what);
 
@@ -29,7 +30,7 @@ class ImageCopies {
     BufferView texels;
   };
   Device& device_;
-  uint64_t room_ = 0;  // numbers that are turned at once
+  uint64_t room_ = 0;  // floats that are converted at once
   Buffer numbers_;
   std::vector<Conversion> conversions_;
 };

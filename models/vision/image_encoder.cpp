@@ -13,7 +13,7 @@
 namespace mulciber {
 namespace {
 
-/// Each of its own, or shares of 1.
+/// Probabilities of labels: each by itself where several may hold, else a softmax over all.
 std::vector<float> label_probabilities(std::span<const float> logits, bool several) {
   std::vector<float> result;
   if (!several) {

@@ -1,4 +1,4 @@
-// What stands behind an ImageEncoder and its tasks.
+// Implementation of ImageEncoder and its tasks.
 #pragma once
 
 #include "models/vision/image_runner.h"

@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-/// What the token that stands for the picture attends to: of one map, a value for each token.
+/// The tokens to which the token of the whole image attends: from one map, a value for each token.
 std::vector<double> attended(std::span<const float> map, size_t tokens, bool has_class_token) {
   if (has_class_token) return {map.begin(), map.begin() + static_cast<std::ptrdiff_t>(tokens)};
   std::vector<double> mean(tokens);
@@ -22,8 +22,8 @@ std::vector<double> attended(std::span<const float> map, size_t tokens, bool has
   return mean;
 }
 
-/// One step of the rollout, from the last layer to the first: half of what arrived stays where it
-/// is, half goes where the heads, averaged, attend.
+/// One step of the rollout, from the last layer to the first: half of the arrived weight stays
+/// where it is, half goes to the tokens to which the heads attend, on average.
 std::vector<double> rolled_out(std::span<const double> arrived, std::span<const float> maps,
                                size_t heads, size_t tokens) {
   std::vector<double> result(tokens);
@@ -76,7 +76,7 @@ Picture ImageRunner::prepared(const Picture& picture) const {
   Picture seen = processor(picture);
   const PictureTower& tower = config().pictures;
   if (!tower.any_size || seen.width < tower.patch || seen.height < tower.patch) return seen;
-  // As a convolution does: what is left beside whole patches is not read.
+  // Pixels beside whole patches are not read, as in a convolution.
   return crop(seen, 0, 0, seen.width - seen.width % tower.patch,
               seen.height - seen.height % tower.patch);
 }

@@ -1,4 +1,5 @@
-// What stands behind ImageEncoder, ImageClassifier and ImageTextMatcher: pictures to batches.
+// The implementation that ImageEncoder, ImageClassifier and ImageTextMatcher share: it runs images
+// in batches.
 #pragma once
 
 #include <functional>
@@ -17,23 +18,23 @@ namespace mulciber {
 struct ImageRunner {
   std::shared_ptr<Device> device;
   std::unique_ptr<Model> model;
-  SeeingModel* seeing = nullptr;  // what it can do
+  SeeingModel* seeing = nullptr;  // the model, to see images
   PictureProcessor processor;
   PictureStatistics statistics;
 
-  /// Throws ModelError before anything is loaded where the checkpoint does not do that.
+  /// Throws ModelError, before anything is loaded, where the checkpoint lacks the capability.
   void load(const OpenModel& opened, const LoadOptions& options, Capability capability);
   const VisionConfig& config() const { return seeing->config(); }
 
   /// Begins the statistics of a call.
   void begin(size_t pictures);
-  /// Runs all pictures in batches of one size; `take` gets the values of each. Returns early where
-  /// the call is cancelled.
+  /// Runs all images in batches of one size; `take` gets the values of each image. Returns early
+  /// where the call is cancelled.
   void run(std::span<const Picture> pictures, PictureOutput output, bool normalized,
            const PictureBatchOptions& options,
            const std::function<void(size_t index, std::vector<float> values)>& take);
   PictureAttention attention(const Picture& picture);
-  /// As the model reads it.
+  /// The image as the model reads it.
   Picture prepared(const Picture& picture) const;
   PictureRequest request_for(PictureSize size) const;
 };

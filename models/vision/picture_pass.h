@@ -1,4 +1,4 @@
-// One picture through a vision transformer, in slices: its vector, states and maps stay on the
+// One image through a vision transformer, in slices: its vector, states and maps stay on the
 // device.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace mulciber {
 
-/// What a PicturePass reads, and makes of it.
+/// The inputs of a PicturePass, and the outputs that it keeps.
 struct PictureStart {
-  std::vector<uint32_t> pixels;  // as PictureRequest has them
-  /// In place of them: as many words, read by the first slice.
+  std::vector<uint32_t> pixels;  // see PictureRequest
+  /// Replaces `pixels`: a buffer of as many words, which the first slice reads.
   std::optional<BufferView> from;
   PictureSize size;
   PictureNormalization normalization;
@@ -23,14 +23,14 @@ struct PictureStart {
   bool attention = false;  // maps are kept
 };
 
-/// Adds what an output is made of states by: f32.
+/// Adds the nodes that make an output from states; its type is f32.
 Tensor picture_output(ProgramBuilder& builder, const PictureNetwork& network, PictureOutput output,
                       const Tensor& states);
 
-/// Made by SeeingModel::start(). Must not outlive the network, nor `first`'s memory.
+/// Made by SeeingModel::start(). Must not outlive the network, nor the memory of `first`.
 class PicturePass : public StageSource {
  public:
-  /// first: what PictureNetwork::states() takes.
+  /// first: the first states, which PictureNetwork::states() takes.
   PicturePass(Device& device, const PictureNetwork& network, const PictureTower& tower,
               const Tensor& first, const PictureStart& start);
 
@@ -38,27 +38,27 @@ class PicturePass : public StageSource {
   void ended(uint64_t stages) override { ended_ = stages; }
   bool done() const override { return ended_ == stages(); }
 
-  /// Of the whole pass.
+  /// Stages of the whole pass.
   uint64_t stages() const { return from_ ? 2 : 1; }
   uint32_t tokens() const { return static_cast<uint32_t>(states_.shape.rows()); }
-  /// Of patches, and how many tokens stand before them.
+  /// The grid of patches, and how many tokens stand before them.
   PictureSize grid() const { return grid_; }
   uint32_t first_tokens() const { return first_tokens_; }
   uint32_t layers() const { return static_cast<uint32_t>(maps_.size()); }
   uint32_t heads() const { return heads_; }
-  /// One row.
+  /// The vector: one row.
   PaddedRows vector() const;
-  /// A row for each token: those after the last layer.
+  /// The states after the last layer: a row for each token.
   PaddedRows states() const;
-  /// What a token attends to among the patches, as they lie.
+  /// The probabilities with which a token attends to the patches, laid out as the patches lie.
   PaddedRows map(uint32_t layer, uint32_t head, uint32_t token) const;
-  /// The vector on the host, of a pass that is done.
+  /// The vector of a pass that is done, in CPU memory.
   std::vector<float> values() const;
 
  private:
   PictureSize grid_;
   uint32_t first_tokens_, heads_;
-  std::optional<BufferView> from_;  // the host's
+  std::optional<BufferView> from_;  // the caller's buffer
   std::vector<uint32_t> words_;
   Buffer pixels_, copy_;
   Tensor vector_, states_;

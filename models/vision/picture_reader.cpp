@@ -23,9 +23,9 @@ namespace mulciber {
 
 namespace {
 
-/// What generation_config.json forbids after a text: ends that come too early, sequences of ids,
-/// and n-grams that occurred. The start counts, and an id that ends a text is never forbidden
-/// alone.
+/// Masks what generation_config.json forbids behind a text: ends that come too early, sequences of
+/// ids, and repeated n-grams. The start token counts as a token, and an id that ends a text is
+/// never forbidden alone.
 void apply_rules(const PictureReaderConfig& config, std::span<float> logits,
                  std::span<const uint32_t> text) {
   const GenerationConfig& rules = config.generation;
@@ -110,7 +110,7 @@ struct PictureReader::Impl {
     return result;
   }
 
-  /// Row i is of the step that chose token i, which was fed the one before it.
+  /// Row i belongs to the step that chose token i, which was fed the token before it.
   void add_maps(PictureText& result, uint32_t start) {
     const PictureTower& tower = reader->config().vision.pictures;
     result.layers = reader->config().layers;

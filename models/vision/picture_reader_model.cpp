@@ -35,9 +35,9 @@ class ReaderArchitecture : public Architecture {
 
 }  // namespace
 
-/// A picture to the keys and values of every decoder layer's cross-attention.
+/// Encodes an image to the keys and values of every decoder layer's cross-attention.
 struct PictureReaderModel::Seeing {
-  DataType type;  // of the pixels: u32, a word each, or f32, channel by channel
+  DataType type;  // of pixels: u32, a word each, or f32, channel by channel
   PictureNormalization normalization;
   Buffer pixels, first;
   Tensor states;
@@ -88,7 +88,7 @@ std::vector<Tensor> PictureReaderModel::allocate_memories() {
   const PictureTower& tower = config_.vision.pictures;
   const Shape shape = {1, tower.tokens(), decoder_.memory_columns()};
   const uint64_t bytes = shape.elements() * size_of(decoder_.activations);
-  // The states of a picture and the widest of what a layer makes, and the memories.
+  // The states of an image with the widest tensor of a layer, and the memories.
   const uint64_t activations =
       tower.tokens() * pictures_.live_columns() * size_of(decoder_.activations);
   require_memory(device_, bytes * config_.layers + activations, memory_limit_, "a picture");
@@ -151,7 +151,7 @@ NamedArrays PictureReaderModel::forward(const NamedArrays& inputs,
   const uint64_t length = ids.length, tokens = tower.tokens();
   add("encoder_last_hidden_state",
       download_as<float>(device_, program.program->view(program.states)), {1, tokens, tower.width});
-  // Token by token: what a search does. The first is a prompt.
+  // Tokens are fed one by one, as a search does. The first is a prompt.
   std::vector<float> logits;
   texts_.begin(1);
   for (uint32_t i = 0; i < length; ++i) {

@@ -1,4 +1,4 @@
-// A model that writes what stands in a picture, on a device.
+// A model that writes the text of an image, on a device.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace mulciber {
 
-/// Source: Xu et al. 2015, arXiv:1502.03044, with a Transformer at both ends.
+/// An image encoder with a text decoder. Source: Xu et al. 2015, arXiv:1502.03044, with a
+/// Transformer at both ends.
 class PictureReaderModel : public Model {
  public:
   /// Throws ModelError when configuration and tensors disagree, DeviceError when the weights do not
@@ -32,8 +33,8 @@ class PictureReaderModel : public Model {
   PictureReaderModel* reads() override { return this; }
 
   const PictureReaderConfig& config() const { return config_; }
-  /// Encodes a picture of the size that the model takes, a word for each pixel whose lowest byte is
-  /// channel 0. texts() is about it from then on.
+  /// Encodes an image of the size that the model takes, one word for each pixel whose lowest byte
+  /// is channel 0. texts() is about this image from then on.
   void see(std::span<const uint32_t> pixels, const PictureNormalization& normalization);
   MemoryTexts& texts() { return texts_; }
 
@@ -51,14 +52,14 @@ class PictureReaderModel : public Model {
   PictureNetwork pictures_;
   TextDecoder decoder_;
   std::vector<Buffer> kept_;
-  std::vector<Tensor> memories_;  // of each layer: (1, tokens of the picture, columns)
+  std::vector<Tensor> memories_;  // by layer: (1, tokens of the image, columns)
   MemoryTexts texts_;
-  std::unique_ptr<Seeing> seeing_;  // the one used last
+  std::unique_ptr<Seeing> seeing_;  // most recently used
 };
 
 Extents extents_of(const PictureReaderConfig& config);
 
-/// The configuration of a checkpoint, to be planned and loaded. Throws ModelError.
+/// An Architecture, by which the model is planned and loaded. Throws ModelError.
 std::unique_ptr<const Architecture> read_picture_reader(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

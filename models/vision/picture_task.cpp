@@ -143,7 +143,7 @@ PictureVector PictureTask::result() {
   if (!done())
     throw SettingError("PictureTask", "is not done", "ask for its result when done() says so");
   PictureVector result;
-  if (!recorded()) return result;  // it was cancelled
+  if (!recorded()) return result;  // the task was cancelled
   result.values = work_->pass->values();
   if (!std::ranges::all_of(result.values, [](float value) { return std::isfinite(value); }))
     throw ModelError("vector of a picture", "holds NaN or infinity",

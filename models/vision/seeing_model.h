@@ -1,4 +1,4 @@
-// What turning pictures into vectors, labelling them and matching them with texts needs of a model.
+// The interface of models that turn images into vectors, label them and match them with texts.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 namespace mulciber {
 
 enum class PictureOutput {
-  kPooled,     // what stands for the whole picture
+  kPooled,     // the vector of the whole image
   kMean,       // the mean of the states of its patches
-  kProjected,  // in the space that it shares with texts
-  kLogits,     // of each label
+  kProjected,  // the vector in the space shared with texts
+  kLogits,     // a logit for each label
 };
 
 struct PictureRequest {
-  /// Of one batch: of each picture its pixels, line by line, a word each whose lowest byte is
+  /// A batch of images: for each its pixels, line by line, one word each whose lowest byte is
   /// channel 0.
   std::span<const std::vector<uint32_t>> pixels;
-  PictureSize size;  // of all of them
+  PictureSize size;  // the same for all images
   PictureNormalization normalization;
   PictureOutput output = PictureOutput::kPooled;
   bool normalized = false;  // vectors of length 1
@@ -36,22 +36,22 @@ class SeeingModel {
   virtual ~SeeingModel() = default;
 
   virtual const VisionConfig& config() const = 0;
-  /// Most pictures of that size that fit one batch: by the device's storage range and by its
-  /// memory.
+  /// Most images of that size that fit one batch, by the device's storage range and by its memory.
   virtual uint32_t batch_limit(PictureSize size) = 0;
-  /// Throws ModelError when the model does not take pictures of that size or has no such output, or
-  /// when what it computes is not finite.
+  /// Throws ModelError when the model does not take images of that size or has no such output, or
+  /// when its results are not finite.
   virtual EncoderResult see(const PictureRequest& request) = 0;
-  /// The vectors of texts in the space that they share with pictures, of length 1. Throws
-  /// ModelError when the model has no tower of texts, or a text is empty or too long.
+  /// The vectors of texts in the space shared with images, of length 1. Throws ModelError when the
+  /// model has no text tower, or a text is empty or too long.
   virtual EncoderResult read(std::span<const std::vector<uint32_t>> texts) = 0;
-  /// What a cosine is multiplied by to be a logit, and what is added then. Of models that match.
+  /// The factor of a cosine in its logit, and the bias that is then added. Only for models that
+  /// match images with texts.
   virtual double logit_scale() const = 0;
   virtual double logit_bias() const = 0;
-  /// The attention maps of one picture: (layers, heads, tokens, tokens) row-major.
+  /// The attention maps of one image: (layers, heads, tokens, tokens) row-major.
   virtual std::vector<float> attention_maps(const PictureRequest& request) = 0;
-  /// One picture, to be run in slices. Throws as see(), but for numbers that are not finite, and
-  /// DeviceError where it does not fit the device's memory.
+  /// Starts one image, to be run in slices. Throws as see(), except for numbers that are not
+  /// finite, and DeviceError where it does not fit the device's memory.
   virtual std::unique_ptr<PicturePass> start(const PictureStart& start) = 0;
 };
 

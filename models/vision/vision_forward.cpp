@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-/// Pixels of a forward pass, (pictures, channels, height, width).
+/// The size of a forward pass's pixels, (images, channels, height, width).
 PictureSize size_of_pixels(const std::string& family, const NamedArray& pixels, uint32_t channels) {
   const std::vector<uint64_t>& shape = pixels.shape;
   if (shape.size() != 4 || shape[0] == 0 || shape[0] > 1024 || shape[1] != channels ||

@@ -12,9 +12,9 @@
 
 namespace mulciber {
 
-/// A picture to its embeddings.
+/// Computes an image's embeddings.
 struct VisionLanguageModel::Seeing {
-  DataType type;  // of the pixels: u32, a word each, or f32, channel by channel
+  DataType type;  // of pixels: u32, a word each, or f32, channel by channel
   PictureNormalization normalization;
   Buffer pixels, first, order;
   Tensor rows;

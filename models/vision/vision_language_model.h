@@ -1,4 +1,4 @@
-// A decoder-only model that sees pictures, on a device.
+// A decoder-only model that sees images, on a device.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,18 @@
 
 namespace mulciber {
 
-/// Source: Liu et al. 2023, arXiv:2304.08485.
+/// A vision tower, a connector and a decoder-only network. Source: Liu et al. 2023,
+/// arXiv:2304.08485.
 class VisionLanguageModel : public DecoderModel, public PictureEmbedder {
  public:
-  /// Throws as DecoderModel.
+  /// Throws as DecoderModel does.
   VisionLanguageModel(Device& device, const Checkpoint& checkpoint,
                       const VisionLanguageConfig& config, const ModelOptions& options);
   ~VisionLanguageModel() override;
 
-  /// Inputs and outputs of DecoderModel, of one row; and pixel_values (pictures, channels, height,
-  /// width), or (1, pictures, ...), whose embeddings stand where input_ids has the token of
-  /// pictures. Outputs: image_features (rows, width) too.
+  /// Runs inputs of DecoderModel, in one row, with pixel_values (images, channels, height, width),
+  /// or (1, images, ...), whose embeddings stand where input_ids has the image token. Outputs are
+  /// those of DecoderModel, and image_features (rows, width).
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
   EncodingModel* encodes_text() override { return nullptr; }
   PictureEmbedder* embeds_pictures() override { return this; }
@@ -30,7 +31,7 @@ class VisionLanguageModel : public DecoderModel, public PictureEmbedder {
  private:
   struct Seeing;
   Seeing& seeing(DataType pixels, const PictureNormalization& normalization);
-  /// What embed() gives of pixels in any form.
+  /// The embeddings of pixels in any form.
   std::vector<float> run(Seeing& program, std::span<const std::byte> pixels);
 
   VisionLanguageConfig config_;
@@ -38,11 +39,11 @@ class VisionLanguageModel : public DecoderModel, public PictureEmbedder {
   Weights tower_weights_;
   PictureNetwork tower_;
   ConnectorNetwork connector_;
-  std::unique_ptr<Seeing> seeing_;  // the one used last
+  std::unique_ptr<Seeing> seeing_;  // most recently used
 };
 
-/// Device memory of the weights of both parts, of the contexts that `options` ask for, and of a
-/// picture on its way.
+/// Device memory of the weights of both parts, of the contexts that `options` ask for, and of an
+/// image that is being embedded.
 MemoryPrediction predict_vision_language_memory(const Capabilities& device,
                                                 const Checkpoint& checkpoint,
                                                 const VisionLanguageConfig& config,

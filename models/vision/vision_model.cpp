@@ -23,10 +23,10 @@ namespace {
 
 constexpr size_t kPictureProgramsKept = 8, kTextProgramsKept = 4;
 constexpr uint32_t kMostPictures = 256;
-// Lengths of texts are rounded up, so that few programs serve all.
+// Lengths of texts are rounded up, so that few programs serve all texts.
 constexpr uint32_t kTowerLengthStep = 8;
 
-/// 1, 2, 3, 4, 6, 8, 12, ...: at most a third of a batch is padding.
+/// Rounds the images of a batch up to 1, 2, 3, 4, 6, 8, 12, ...: at most a third of it is padding.
 uint32_t rounded_pictures(uint32_t rows) {
   const uint32_t power = std::bit_ceil(rows), between = power / 4 * 3;
   return rows <= between ? between : power;
@@ -135,7 +135,7 @@ uint32_t VisionModel::batch_limit(PictureSize size) {
       std::max(tokens_of(size) * pictures_.widest_columns() * size_of(DataType::kF32),
                uint64_t{size.height} * size.width * sizeof(uint32_t));
   uint32_t best = 1;
-  // Half of the memory: the programs of another shape may still be there.
+  // Only half of the memory counts: the programs of another shape may still be there.
   for (uint32_t rows = 1; rows <= kMostPictures; ++rows) {
     const uint32_t rounded = rounded_pictures(rows);
     if (rounded * row_bytes > device_.capabilities().max_storage_range ||

@@ -1,4 +1,4 @@
-// A model that reads pictures, on a device.
+// A model that encodes images, on a device.
 #pragma once
 
 #include <list>
@@ -11,7 +11,8 @@
 
 namespace mulciber {
 
-/// Inputs and outputs by the names of Hugging Face transformers, and batches of pictures and texts.
+/// Takes inputs and gives outputs by the names of Hugging Face transformers, and runs batches of
+/// images and texts.
 class VisionModel : public Model, public SeeingModel {
  public:
   /// Throws ModelError when configuration and tensors disagree, DeviceError when the weights do not
@@ -43,11 +44,11 @@ class VisionModel : public Model, public SeeingModel {
 
   void check(const PictureRequest& request) const;
   void check_size(PictureSize size) const;
-  /// Of the attention maps of a picture. Throws ModelError where they are too many.
+  /// Bytes of an image's attention maps. Throws ModelError where they are too many.
   uint64_t map_bytes(PictureSize size) const;
   uint64_t tokens_of(PictureSize size) const;
   uint64_t batch_bytes(uint32_t rows, PictureSize size) const;
-  /// What pictures of a size begin with, on the device.
+  /// The first states of images of a size, on the device.
   const Tensor& start_of(PictureSize size);
   PicturePrograms& programs(const PictureShape& shape);
   TextPrograms& text_programs(uint32_t rows, uint32_t length);
@@ -55,7 +56,7 @@ class VisionModel : public Model, public SeeingModel {
                         NamedArrays& results);
   void forward_texts(const NamedArrays& inputs, NamedArrays& results);
 
-  /// Of a size, and the buffer that holds it.
+  /// The first states of images of a size, and their buffer.
   struct Start {
     PictureSize size;
     Buffer buffer;
@@ -73,7 +74,7 @@ class VisionModel : public Model, public SeeingModel {
   std::optional<TextTowerNetwork> texts_;
   double logit_scale_ = 1, logit_bias_ = 0;
   std::list<Start> starts_;
-  std::list<std::unique_ptr<PicturePrograms>> programs_;  // the one used last first
+  std::list<std::unique_ptr<PicturePrograms>> programs_;  // most recently used first
   std::list<std::unique_ptr<TextPrograms>> text_programs_;
 };
 
