@@ -46,7 +46,7 @@ ServedModels open_models(const ServeArguments& options) {
   return models;
 }
 
-/// A device that is tuned for the first language model, where there is one.
+/// A device that is tuned for the first language model, if there is one.
 std::shared_ptr<Device> open_for(const ServeArguments& options, const ServedModels& models) {
   for (const auto& model : models)
     if (model->files->capabilities().has(Capability::kContinueText))
@@ -54,8 +54,9 @@ std::shared_ptr<Device> open_for(const ServeArguments& options, const ServedMode
   return open_device(options.common);
 }
 
-/// Looks for signals and for a server that has ended. At the first signal nobody new is let in, and
-/// who is inside may finish; after the time for that, or the second signal, the rest is cancelled.
+/// Watches for signals and for the end of the server. At the first signal no new request is
+/// admitted, and those inside may finish; after the time for that, or at the second signal, the
+/// others are cancelled.
 class Stopper {
  public:
   Stopper(Engine& engine, HttpServer& server, RequestLog& log, uint32_t seconds)
@@ -96,7 +97,7 @@ int run_server(ServeArguments& options) {
   if (const char* key = std::getenv("MULCIBER_API_KEY"); key && *key)
     options.http.keys.emplace_back(key);
 
-  // As browsers send it.
+  // Browsers send origins without a slash at the end.
   for (std::string& origin : options.http.origins)
     if (origin.ends_with('/')) origin.pop_back();
 
@@ -105,9 +106,9 @@ int run_server(ServeArguments& options) {
     throw SettingError(drafts ? "draft" : "lookup", "is asked for with one place for answers",
                        "ask for more with --sequences: proposals are checked in free places");
   ServedModels models = open_models(options);
-  std::shared_ptr<Device> device;  // of the engine's thread, once that is there
+  std::shared_ptr<Device> device;  // the engine thread's, once that runs
   const auto open = [&options, &device](const ServedModels& to_load) {
-    device.reset();  // two would not fit
+    device.reset();  // two devices would not fit
     device = open_for(options, to_load);
     for (const auto& model : to_load) load_served(*model, device, options.model);
   };

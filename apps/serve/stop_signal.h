@@ -1,11 +1,11 @@
-// SIGTERM and SIGINT, as a server takes them: end what is under way, then stop.
+// Handles SIGTERM and SIGINT for a server: it ends what is under way, then stops.
 #pragma once
 
 namespace mulciber::apps::serve {
 
-/// From now on these signals only count; the third ends the program at once.
+/// From now on these signals are counted; the third ends the program at once.
 void watch_stop_signals();
-/// How many have come.
+/// The number of signals that have come.
 int stop_signals();
 
 }  // namespace mulciber::apps::serve

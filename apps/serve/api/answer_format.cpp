@@ -53,7 +53,7 @@ Json chat_logprobs(const std::vector<TokenRecord>& tokens) {
 
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-/// A call, or a piece of one that has begun before.
+/// A call, or a later piece of one.
 Json call_json(const CallPiece& call) {
   if (call.id.empty()) return {{"function", {{"arguments", call.arguments}}}};
   return {{"id", call.id},
@@ -97,7 +97,7 @@ std::string TokenTexts::text_behind(uint32_t id) const {
     const std::string both = decode(std::array{*before_, token});
     if (both.starts_with(before)) text = both.substr(before.size());
   }
-  // One U+FFFD may stand for both, where they are parts of a character.
+  // One U+FFFD may stand for both tokens, where they are parts of a character.
   if (text.empty()) text = decode(std::array{token});
   return token_bytes(*tokenizer_, token, std::move(text));
 }

@@ -1,4 +1,4 @@
-// Answers of language models as OpenAI's interface writes them: whole, and in pieces.
+// Writes answers of language models in the format of OpenAI's API: whole, and in pieces.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,10 +12,10 @@
 
 namespace mulciber::apps::serve {
 
-/// A token with its probability, and the likeliest ones in its place.
+/// A token with its log probability, and the likeliest tokens at its position.
 struct TokenRecord {
-  std::string bytes;                     // its text; perhaps not a whole character
-  std::optional<float> log_probability;  // none: nothing stands before it
+  std::string bytes;                     // its text, which may end within a character
+  std::optional<float> log_probability;  // none: no token stands before it
   std::vector<std::pair<std::string, float>> likeliest;
 };
 
@@ -35,38 +35,38 @@ class TokenTexts {
   std::optional<int32_t> before_;
 };
 
-/// A part of a call of a tool that the model asks for.
+/// A tool call of the model, or a piece of one.
 struct CallPiece {
-  size_t index = 0;       // of the answer's calls
-  std::string id, name;   // of the first piece
+  size_t index = 0;       // number of the call in its answer
+  std::string id, name;   // set in the first piece
   std::string arguments;  // JSON, in pieces
 };
-/// Puts pieces together to whole calls.
+/// Joins pieces to whole calls.
 void add_pieces(std::vector<CallPiece>& calls, const std::vector<CallPiece>& pieces);
 
 /// One of the answers, or a piece of it.
 struct AnswerPart {
   uint32_t choice = 0;
   std::string text;
-  size_t text_offset = 0;  // of a completion's piece: characters before it
+  size_t text_offset = 0;  // characters before a piece of a completion
   std::optional<std::vector<TokenRecord>> tokens;
   std::vector<CallPiece> calls;
-  std::string finish_reason;  // empty: it goes on
-  /// What came of this choice before is void: it begins anew.
+  std::string finish_reason;  // empty: the answer continues
+  /// The answer begins again: earlier parts of this choice are void.
   bool again = false;
 };
 
 struct Usage {
   size_t prompt_tokens = 0, answer_tokens = 0;
-  size_t cached_tokens = 0;  // of the prompts', computed for others that began alike
+  size_t cached_tokens = 0;                         // prompt tokens that were in the cache
   size_t proposed_tokens = 0, accepted_tokens = 0;  // by speculative decoding
 };
 
-/// Tokens as chats and responses list them. At the end of a stream of bytes that is no whole
-/// character, `token` has U+FFFD in its place.
+/// Tokens in the form of chats and responses. Where the bytes end within a character, `token` has
+/// U+FFFD in its place.
 nlohmann::json chat_probabilities(const std::vector<TokenRecord>& tokens);
 
-/// What all objects about one request have in common.
+/// The properties that all objects about one request share.
 struct AnswerFormat {
   bool chat = false;
   std::string id, model;
@@ -74,15 +74,15 @@ struct AnswerFormat {
 
   /// The object of an answer that is not streamed.
   nlohmann::json whole(const std::vector<AnswerPart>& parts, const Usage& usage) const;
-  /// A chunk. first: the first of its choice, which names the role. usage_follows: the last chunk
-  /// will tell the usage.
+  /// A chunk. first: the chunk is the first of its choice, and names the role. usage_follows: the
+  /// usage comes in the stream's last chunk.
   nlohmann::json chunk(const AnswerPart& part, bool first, bool usage_follows) const;
   nlohmann::json usage_chunk(const Usage& usage) const;
 
  private:
-  /// of_chat: what the object is called where it is a chat's.
+  /// of_chat: the type of the object where it belongs to a chat.
   nlohmann::json object(const char* of_chat, nlohmann::json choices) const;
-  /// But for what a chat says.
+  /// A choice without the message or delta of a chat.
   nlohmann::json choice(const AnswerPart& part) const;
 };
 

@@ -33,7 +33,7 @@ Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
                        model.id),
            "no_chat_template");
   const ChatTemplate& chat_template = *model.chat_template;
-  // A template writes the special tokens itself, but for one of plain text.
+  // A template writes special tokens itself, unless it is one of plain text.
   TakenPictures taken = take_pictures(model, request.messages, request.messages_field);
   const std::string messages = taken.messages.dump();
   Prompt prompt = {.text = render(chat_template, request, messages, request.tools_json),
@@ -51,7 +51,8 @@ Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
   return prompt;
 }
 
-/// Of ids as they are; what a tokenizer puts in front of a text is no part of theirs.
+/// A prompt of ids is taken as it is: special tokens that a tokenizer puts before a text are not
+/// added.
 Prompt given_prompt(const ServedModel& model, const TextOrIds& given) {
   if (given.ids.empty()) return {.text = given.text};
   const Tokenizer& tokenizer = *model.tokenizer;
@@ -96,7 +97,7 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
     common.prompt_ids = prompt.ids;
     common.pictures = prompt.pictures;
     for (uint32_t i = 0; i < request.drawn(); ++i) {
-      // Answers to one prompt differ by chance, and so do those to prompts that are the same.
+      // Answers to one prompt use different random numbers, and so do those to equal prompts.
       common.stream = static_cast<uint32_t>(jobs.size());
       jobs.push_back({&model, common, static_cast<uint32_t>(jobs.size())});
     }
@@ -113,7 +114,7 @@ AnswerReader::AnswerReader(std::unique_ptr<AnswerSession> session, ToolCallReade
       tools_(choices, fresh_),
       told_(choices, false) {}
 
-/// With calls taken out of its text.
+/// The next part, with tool calls taken out of its text.
 std::optional<AnswerPart> AnswerReader::take() {
   std::optional<AnswerPart> part = session_->next();
   if (!part) return part;

@@ -1,5 +1,5 @@
-// A request's answers from its prompts to their texts and calls: what chats, completions and
-// responses have in common.
+// Leads a request from its prompts to the texts and tool calls of its answers. Chats, completions
+// and responses share it.
 #pragma once
 
 #include <memory>
@@ -16,24 +16,24 @@
 namespace mulciber::apps::serve {
 
 struct CompletionSettings {
-  int most_seconds = 600;              // of an answer, the wait for its turn included
-  uint32_t most_tokens = 0;            // of an answer; 0: what the context has room for
+  int most_seconds = 600;              // for an answer, its time in the queue included
+  uint32_t most_tokens = 0;            // for an answer; 0: as many as the context has room for
   bool reuse_answers = false;          // BatchRequest::reuse_answers
-  uint32_t lookup = 0, proposals = 0;  // of requests that say nothing of it
+  uint32_t lookup = 0, proposals = 0;  // for requests without these fields
 };
 
-/// The parts of answers, with calls of tools taken out of the text.
+/// Reads the parts of answers, and takes tool calls out of their text.
 class AnswerReader {
  public:
-  /// tools: a reader that has read nothing.
+  /// tools: a reader that has read nothing yet.
   AnswerReader(std::unique_ptr<AnswerSession> session, ToolCallReader tools, size_t choices);
 
-  /// As AnswerSession's.
+  /// Waits as AnswerSession does.
   void wait_for_first() { session_->wait_for_first(); }
-  /// What came next and is news: text, tokens, calls, an end. Where the answer had to begin anew
-  /// and some of it was told already, throws ApiError (503, device_lost).
+  /// The next part that has something new: text, tokens, calls, an end. Throws ApiError (503,
+  /// device_lost) where the answer had to begin again after a part of it had been returned.
   std::optional<AnswerPart> next();
-  /// All that comes, put together for each choice.
+  /// Reads all parts, and joins those of each choice.
   std::vector<AnswerPart> whole();
   const Usage& usage() const { return session_->usage(); }
 
@@ -43,27 +43,29 @@ class AnswerReader {
   std::unique_ptr<AnswerSession> session_;
   const ToolCallReader fresh_;
   std::vector<ToolCallReader> tools_;
-  std::vector<bool> told_;  // something of the choice
+  std::vector<bool> told_;  // whether a part of the choice was returned
 };
 
-/// A prompt as the model gets it.
+/// A prompt in the form that the model gets.
 struct Prompt {
   std::string text;
   bool add_special = true, parse_special = true;
-  std::vector<uint32_t> ids = {};  // those of the text, or such as were given
+  std::vector<uint32_t> ids = {};  // the text's, or those that the request gave
   std::vector<std::shared_ptr<const PreparedPicture>> pictures = {};
 };
 
 /// The prompts of a request, which fit into the model's context. Throws ApiError (400).
 std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest& request);
 
-/// Hands a request to the engine; `choices`: of all prompts together. Throws ApiError.
+/// The arguments of begin_answers(), which hands a request's prompts to the engine. Throws
+/// ApiError.
 struct AnswersAsked {
   ServedModel& model;
   const CompletionRequest& request;
   const std::vector<Prompt>& prompts;
   const std::vector<AdapterScale>& adapters;
-  std::vector<std::vector<TokenRecord>> tokens_before = {};  // as SessionSettings, by prompt
+  /// SessionSettings::tokens_before, by prompt.
+  std::vector<std::vector<TokenRecord>> tokens_before = {};
 };
 std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const HttpRequest& http,
                                             Engine& engine, Metrics& metrics,

@@ -39,7 +39,7 @@ AnswerSession::~AnswerSession() {
 }
 
 AnswerEvent AnswerSession::wait() {
-  // At gone(): by many clients, so that looking more often would hold up who computes.
+  // Interval of gone(). With many clients, more frequent calls would slow the engine down.
   constexpr std::chrono::milliseconds kLook(50);
   while (true) {
     if (gone_()) throw ClientGone{};
@@ -74,7 +74,8 @@ void AnswerSession::measure(Choice& choice) {
   choice.latest = Clock::now();
 }
 
-/// Nothing where no text became certain. Tokens with held back text are told of with that text.
+/// The part of an event; nothing where no text became certain. Tokens with held-back text come with
+/// that text.
 std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   Choice& choice = choices_[event.choice];
   if (event.again) {
@@ -98,7 +99,7 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   part.text_offset = choice.offset;
   choice.offset += count_code_points(part.text);
   choice.begun = true;
-  // The tokens that end an answer, and those of a stop text, are no part of it.
+  // Tokens that end an answer, and those of a stop text, are not part of it.
   const bool cut = event.end && event.piece.empty() && finish_reason(*event.end) == "stop";
   if (settings_.probabilities) {
     part.tokens.emplace();

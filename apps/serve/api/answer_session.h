@@ -15,15 +15,15 @@ namespace mulciber::apps::serve {
 
 struct SessionSettings {
   uint32_t choices = 1;
-  uint32_t answers_per_prompt = 1;  // of one prompt the tokens count once
+  uint32_t answers_per_prompt = 1;  // a prompt's tokens count once for all its answers
   bool probabilities = false;
-  std::vector<std::string> before;  // of each choice: text that it begins with
-  /// Of each choice: the tokens of that text, where probabilities are wanted.
+  std::vector<std::string> before;  // for each choice: the text with which it begins
+  /// For each choice: the tokens of that text, where probabilities are wanted.
   std::vector<std::vector<TokenRecord>> tokens_before = {};
   std::chrono::seconds most_time{600};
 };
 
-/// Reads a channel to its end. One that is destroyed before that cancels what is left.
+/// Reads a channel to its end. A session that is destroyed before cancels the other answers.
 class AnswerSession {
  public:
   AnswerSession(std::shared_ptr<AnswerChannel> channel, std::shared_ptr<const Tokenizer> tokenizer,
@@ -32,12 +32,13 @@ class AnswerSession {
   AnswerSession(const AnswerSession&) = delete;
   AnswerSession& operator=(const AnswerSession&) = delete;
 
-  /// Waits for the first news, so that what ends a request at once is an error and not a stream.
+  /// Waits for the first event, so that an error which ends a request at once is not sent as a
+  /// stream.
   void wait_for_first();
-  /// What came next, whichever choice it is of; nothing once all are complete. Throws ApiError
-  /// where an answer failed or took too long, ClientGone.
+  /// The next part, of any choice; nothing once all choices are complete. Throws ApiError where an
+  /// answer failed or took too long, ClientGone where the client has left.
   std::optional<AnswerPart> next();
-  /// Of this answer there is enough: it ends before its next token.
+  /// Ends an answer before its next token, because no more of it is needed.
   void end(uint32_t choice) { channel_->end(choice); }
   const Usage& usage() const { return usage_; }
 

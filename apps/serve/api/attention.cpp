@@ -1,5 +1,5 @@
-// /attention (endpoints.h): what the tokens of a finished answer read, by a pass over its text
-// beside the answers that grow.
+// /attention (endpoints.h): the attention maps of a finished answer, by a pass over its text beside
+// the answers that are decoded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// The two texts that the model read and wrote, as one request has them.
+/// The texts that the model read and wrote, in the form of one request.
 struct FinishedText {
   std::string prompt, answer;
-  bool add_special = true, parse_special = true;  // of the prompt
+  bool add_special = true, parse_special = true;  // for the prompt
 };
 
-/// The last message is the answer; those before it make the prompt, as they did when it was asked
-/// for.
+/// The last message is the answer; the messages before it make the prompt, as they did in the
+/// original request.
 FinishedText from_messages(RequestFields& fields, const ServedModel& model) {
   if (!model.chat_template)
     refuse("model",
@@ -63,8 +63,8 @@ struct Ids {
   size_t prompt = 0;
 };
 
-/// The tokens of both as the model has them when it goes on with the prompt: where those of the
-/// whole text do not begin with the prompt's, each is read for itself.
+/// The tokens of both texts as the model has them when it continues the prompt: where the tokens of
+/// the whole text do not begin with the prompt's, both texts are encoded apart.
 Ids ids_of(const FinishedText& text, const Tokenizer& tokenizer) {
   const EncodeOptions options = {.add_special = text.add_special,
                                  .parse_special = text.parse_special};

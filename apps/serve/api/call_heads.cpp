@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kParameterEnd = "</parameter>";
 
-/// Whether a text begins with a mark; nothing where it ends within the mark.
+/// Whether a text begins with a delimiter; no value where the text ends within it.
 std::optional<bool> begins_with(std::string_view text, std::string_view mark) {
   if (text.size() < mark.size() && mark.starts_with(text)) return std::nullopt;
   return text.starts_with(mark);
@@ -50,7 +50,7 @@ class JsonHeadReader {
     return !more_ && text_[at_++] == wanted;
   }
   std::string key() { return string().value_or(""); }
-  /// Names have no escapes; another is no known tool's.
+  /// Names have no escapes; a name with escapes is not one of a known tool.
   std::optional<std::string> string() {
     if (!character('"')) return std::nullopt;
     const size_t end = text_.find_first_of("\"\\", at_);
@@ -65,12 +65,13 @@ class JsonHeadReader {
   bool more_ = false;
 };
 
-/// Whether a tool's name may go on so.
+/// Whether a tool's name may begin with the text.
 bool begins_a_name(std::string_view text, const ToolSchemas& tools) {
   return std::ranges::any_of(tools, [&](const auto& tool) { return tool.first.starts_with(text); });
 }
 
-/// As begins_with: the end of a function, which may be left out before that of the call.
+/// Whether a text begins with the end of a function, which may be left out before the end of the
+/// call; no value where more text is needed.
 std::optional<bool> ended(std::string_view text) {
   const std::optional<bool> function = begins_with(text, kFunctionEnd),
                             call = begins_with(text, kTaggedEnd);
@@ -94,9 +95,9 @@ CallHead read_json_head(std::string_view text) { return JsonHeadReader(text).rea
 
 CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
   CallHead head;
-  size_t at = std::min(text.find_first_of("[{"), text.size());  // names have neither
+  size_t at = std::min(text.find_first_of("[{"), text.size());  // names have no such brackets
   head.name = trimmed(text.substr(0, at));
-  // Blanks may stand before a mark: without one "f {" is no call.
+  // Blanks may stand before a delimiter: without one "f {" is no call.
   bool needs_mark = head.name.size() < at;
   if (at == text.size()) {
     if (begins_a_name(head.name, tools)) head.is = CallHead::kMore;
@@ -105,7 +106,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
   if (!tools.contains(head.name)) return head;
   for (const std::string_view mark : {"[CALL_ID]", "[ARGS]"}) {
     const std::optional<bool> marked = begins_with(text.substr(at), mark);
-    // Both marks begin alike.
+    // Both delimiters begin with the same character.
     if (!marked) head.is = CallHead::kMore;
     if (marked != true) continue;
     head.is = CallHead::kOther;
@@ -148,7 +149,7 @@ ParameterCall read_parameters(std::string_view text, const Json& schema) {
     if (name_end == std::string_view::npos) return more;
     const std::string name(trimmed(text.substr(at, name_end - at)));
     const size_t value = name_end + 1;
-    // A value may hold the tag itself: its own stands before another tag.
+    // A value may hold the end tag itself: the tag that ends the value stands before another one.
     size_t value_end = value;
     while (true) {
       value_end = text.find(kParameterEnd, value_end);

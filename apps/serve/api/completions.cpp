@@ -16,7 +16,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// The tokens of a prompt with their probabilities, but for the special ones in front of it.
+/// The tokens of a prompt with their probabilities, except for the special tokens before it.
 std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& prompt,
                                       const HttpRequest& http, Engine& engine) {
   const ServedModel& model = asked.model;
@@ -44,7 +44,7 @@ std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& p
   return records;
 }
 
-/// The prompts alone, which the model reads and does not continue.
+/// Answers with the prompts alone, which the model reads and does not continue.
 std::vector<AnswerPart> echoed(const AnswersAsked& asked) {
   const std::vector<std::vector<TokenRecord>>& tokens = asked.tokens_before;
   std::vector<AnswerPart> parts;
@@ -69,7 +69,7 @@ float mean_log_probability(const AnswerPart& part, size_t prompt_tokens) {
   return count > 0 ? sum / static_cast<float>(count) : -INFINITY;
 }
 
-/// Of each prompt's answers the n whose tokens are the likeliest on average.
+/// The n answers to each prompt whose tokens are the likeliest on average.
 std::vector<AnswerPart> best(const CompletionRequest& request, std::vector<AnswerPart> parts,
                              const std::vector<std::vector<TokenRecord>>& before) {
   std::vector<AnswerPart> chosen;
@@ -102,7 +102,7 @@ void stream_answers(AnswerReader& answers, const AnswerFormat& format, bool incl
     }
     if (include_usage) send(format.usage_chunk(answers.usage()));
   } catch (const ClientGone&) {
-    return;  // the engine is told by the session's end
+    return;  // the session's end cancels the answers in the engine
   } catch (const std::exception& error) {
     // The status is sent already; clients look for an object with an error.
     write("data: " + to_api_error(error).json() + "\n\n");

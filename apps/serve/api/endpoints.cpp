@@ -18,7 +18,7 @@ const char* const kPageScript =
 #include "serve/api/page/page.js.inc"
     ;
 
-// The page asks this server alone, and no script of an answer could run in it.
+// The page connects to this server alone, and a script within an answer cannot run.
 constexpr const char* kPagePolicy =
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -43,7 +43,7 @@ Json model_json(const ServedModel& model) {
   return object;
 }
 
-/// The model with one of its adapters, which may be asked for as a model.
+/// The entry of a model with one of its adapters, which requests may name as a model.
 Json adapter_json(const ServedModel& model, const std::string& adapter) {
   Json object = model_json(model);
   object["id"] = adapted_name(model, adapter);

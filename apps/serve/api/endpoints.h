@@ -1,4 +1,4 @@
-// What each address of the server does.
+// The endpoints of the server.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct Service {
   Metrics& metrics;
   ResponseStore& responses;
   CompletionSettings completions;
-  uint32_t attention_tokens;  // of prompt and answer, whose attention may be asked for
+  uint32_t attention_tokens;  // most tokens of prompt and answer for a request of /attention
 };
 
-/// Adds all of them; `service` must outlive the server.
+/// Adds all endpoints; `service` must outlive the server.
 void add_endpoints(HttpServer& server, Service& service);
 
-// By what they need; each throws ApiError.
+// The endpoints by what they need; each throws ApiError.
 HttpAnswer list_models(const Service& service);
 HttpAnswer show_model(const Service& service, const std::string& id);
 HttpAnswer create_response(const Service& service, const HttpRequest& request);

@@ -10,7 +10,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// The only model that does this.
+/// The only model with that capability.
 ServedModel& only_model(const Engine& engine, Capability wanted) {
   ServedModel* chosen = nullptr;
   size_t candidates = 0;
@@ -55,7 +55,7 @@ std::vector<AdapterScale> ModelChoice::adapters(const std::vector<AdapterScale>&
 ModelChoice find_model(const Engine& engine, const std::string& name) {
   for (const auto& model : engine.models())
     if (model->id == name) return {*model};
-  // A model's name may have a colon as well, an adapter's has none.
+  // A model's name may have a colon as well; an adapter's has none.
   const size_t colon = std::min(name.rfind(':'), name.size());
   for (const auto& model : engine.models())
     if (colon < name.size() && model->id == name.substr(0, colon) &&

@@ -1,4 +1,4 @@
-// Which of the models a request means.
+// Finds the model that a request names.
 #pragma once
 
 #include <string>
@@ -11,23 +11,24 @@ namespace mulciber::apps::serve {
 /// How requests name a model with one of its adapters: MODEL:ADAPTER.
 std::string adapted_name(const ServedModel& model, const std::string& adapter);
 
-/// A model, and the adapter beside it that a name says.
+/// A model, and the adapter that the name asks for.
 struct ModelChoice {
   ServedModel& model;
   std::string adapter = {};  // empty: none
 
-  /// As /v1/models lists it.
+  /// The name in /v1/models.
   std::string name() const;
-  /// The adapter of the name, and those of a request's list; without either none. Throws ApiError
-  /// (400).
+  /// The adapter of the name and those of a request's list; empty where neither names one. Throws
+  /// ApiError (400).
   std::vector<AdapterScale> adapters(const std::vector<AdapterScale>& listed) const;
 };
 
-/// What is served by that name. Throws ApiError (404).
+/// The model and adapter with that name. Throws ApiError (404).
 ModelChoice find_model(const Engine& engine, const std::string& name);
 
-/// The model of that name; without one, the only model that does this. Throws ApiError: 404 where
-/// there is none of that name, 400 where it does something else, or the name is needed.
+/// The model with that name; without a name, the only model with the capability. Throws ApiError:
+/// 404 where no model has that name, 400 where the model has another capability, or the name is
+/// needed.
 ModelChoice choose_model(const Engine& engine, const std::string& name, Capability wanted);
 
 }  // namespace mulciber::apps::serve

@@ -36,7 +36,7 @@ unsigned type_of(const Json& value) {
   return type_named(value.is_number() ? "number" : value.type_name());
 }
 
-/// What values a schema allows: of which types, and where it lists them which. JSON converts to
+/// The values that a schema allows: their types, and a list where it has one. JSON converts to
 /// anything, an optional included, so an optional value is always made in place.
 struct Allowed {
   unsigned types = kAny;
@@ -86,7 +86,7 @@ class SchemaTypes {
     try {
       return of(root_.at(Json::json_pointer(to.substr(1))), depth + 1);
     } catch (const Json::exception&) {
-      return {};  // a pointer that is none, or leads nowhere
+      return {};  // the pointer is malformed, or leads nowhere
     }
   }
   static void both(Allowed& allowed, const Allowed& other) {
@@ -112,7 +112,7 @@ Allowed allowed_of(const Json& schema, const std::string& name) {
   return property == properties->end() ? Allowed{} : SchemaTypes(schema).of(*property);
 }
 
-/// As JSON, or as Python has words.
+/// The text as JSON, or as one of Python's words.
 std::optional<Json> parsed(std::string_view text) {
   constexpr std::pair<std::string_view, const char*> kWords[] = {
       {"True", "true"}, {"False", "false"}, {"None", "null"}};
@@ -128,7 +128,7 @@ std::optional<Json> parsed(std::string_view text) {
 }  // namespace
 
 Json parameter_value(std::string_view text, const Json& schema, const std::string& name) {
-  // Of the lines that tags stand on.
+  // The line breaks belong to the lines of the tags.
   if (text.starts_with("\n")) text.remove_prefix(1);
   if (text.ends_with("\n")) text.remove_suffix(1);
   const Allowed allowed = allowed_of(schema, name);
@@ -138,7 +138,7 @@ Json parameter_value(std::string_view text, const Json& schema, const std::strin
   };
   if (!value || is_listed(text)) return text;
   if (is_listed(*value) || (allowed.types & kText) == 0 || allowed.types == kAny) return *value;
-  // Of a text in quotes these are a part.
+  // Quotes are a part of a text, so that a quoted value stays as it is.
   return !value->is_string() && (allowed.types & type_of(*value)) != 0 ? *value : Json(text);
 }
 

@@ -1,4 +1,4 @@
-// What the text of a parameter means, where a call of a tool has its arguments as texts.
+// Reads a parameter's value where a tool call writes arguments as texts.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,9 +7,9 @@
 
 namespace mulciber::apps::serve {
 
-/// The value of the property `name` that `schema`, of all arguments, takes: where it may be read in
-/// several ways JSON, but a text where only that is allowed, or nothing that it could mean. $ref
-/// within the schema, anyOf, oneOf and allOf are followed.
+/// The value of the property `name` under `schema`, which describes all arguments. A text that can
+/// be read in several ways is read as JSON, but stays a text where only a text is allowed, or where
+/// no other reading is. $ref within the schema, anyOf, oneOf and allOf are followed.
 nlohmann::json parameter_value(std::string_view text, const nlohmann::json& schema,
                                const std::string& name);
 

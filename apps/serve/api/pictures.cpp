@@ -16,7 +16,7 @@ constexpr const char* kInvalid = "invalid_image";
 
 std::shared_ptr<const PreparedPicture> unpacked(const ServedModel& model, const std::string& url,
                                                 const std::string& name, const char* field) {
-  // A few bytes may hold many pixels: one picture's are there at a time, whoever sent it.
+  // A few bytes may hold many pixels: the server decodes one image at a time, whoever sent it.
   static std::mutex one;
   const std::optional<std::vector<std::byte>> bytes =
       from_base64(std::string_view(url).substr(url.find(',') + 1));

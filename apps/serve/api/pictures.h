@@ -1,4 +1,4 @@
-// Pictures in the messages of a chat.
+// Images in the messages of a chat.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace mulciber::apps::serve {
 
-/// Of a conversation; more are refused.
+/// Most images of a conversation.
 constexpr size_t kMostPictures = 16;
 
 struct TakenPictures {
-  nlohmann::json messages;  // as chat templates take them
+  nlohmann::json messages;  // in the form that chat templates take
   std::vector<std::shared_ptr<const PreparedPicture>> pictures;
 };
 
-/// The pictures of CompletionRequest::messages, as the model takes them, and messages without them.
-/// field: that errors name. Throws ApiError (400): where the model sees none, and for bytes that
-/// are no picture, or a larger one than is read.
+/// Copies messages in the form of CompletionRequest::messages without their images, and prepares
+/// these for the model. field: the name of the field in errors. Throws ApiError (400) where the
+/// model sees no images, and for bytes that are no image, or too large an image.
 TakenPictures take_pictures(const ServedModel& model, const nlohmann::json& messages,
                             const char* field);
 

@@ -117,7 +117,7 @@ class PythonReader {
     expect(end);
     return made;
   }
-  /// At the character behind a backslash; stays at the last one of its escape.
+  /// Reads an escape from the character behind the backslash; stays at its last character.
   std::string escaped() {
     const char c = text_[++at_];
     if (c == 'u' || c == 'U') return character(c == 'u' ? 4 : 8);
@@ -126,7 +126,8 @@ class PythonReader {
     const size_t found = kEscapes.find(c);
     return {found == kEscapes.npos ? c : kMeant[found]};
   }
-  /// Of so many hexadecimal digits; two of \u may be the halves of one in UTF-16.
+  /// Reads a character of so many hexadecimal digits; two of \u may be the surrogates of one in
+  /// UTF-16.
   std::string character(size_t digits) {
     uint32_t code = hex(digits);
     const bool halves = digits == 4 && code >= 0xd800 && code < 0xdc00;

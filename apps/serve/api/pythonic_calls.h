@@ -1,4 +1,4 @@
-// Calls of tools written as Python writes them: [f(x=1, y="a"), g()].
+// Reads tool calls in Python's syntax: [f(x=1, y="a"), g()].
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace mulciber::apps::serve {
 
-/// Names and arguments in JSON, or nothing where the text is no list of calls whose arguments are
-/// all named and literals: texts, numbers, True, False, None, lists and dictionaries.
+/// Names and arguments in JSON. No value where the text is not a list of calls whose arguments are
+/// all named and are literals: texts, numbers, True, False, None, lists and dictionaries.
 std::optional<std::vector<std::pair<std::string, std::string>>> read_pythonic_calls(
     std::string_view text);
 

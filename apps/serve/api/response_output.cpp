@@ -29,7 +29,7 @@ Json ResponseOutput::json_of(const Item& item) const {
           {"content", std::move(content)}};
 }
 
-/// Where an event belongs.
+/// The fields that locate an event's item.
 Json ResponseOutput::place(const Item& item, bool in_content) const {
   Json about = {{"item_id", item.id}, {"output_index", items_.size() - 1}};
   if (in_content) about["content_index"] = 0;
@@ -98,7 +98,7 @@ void ResponseOutput::add(const AnswerPart& part) {
   const bool last = !part.finish_reason.empty();
   if (!part.text.empty()) add_text(part);
   for (const CallPiece& piece : part.calls) add_call(piece);
-  // An answer without anything is an empty text.
+  // An empty answer is an empty text.
   if (last && items_.empty()) begin({.id = new_id("msg")});
   if (last) end(part.finish_reason == "length" ? "incomplete" : "completed");
 }
@@ -118,7 +118,7 @@ Json ResponseOutput::message() const {
     Json arguments = item.call.arguments;
     try {
       arguments = parse_json(item.call.arguments, "arguments");
-    } catch (const ModelError&) {  // as the model wrote them
+    } catch (const ModelError&) {  // the arguments stay as the model wrote them
     }
     calls.push_back(
         {{"id", item.call.id},

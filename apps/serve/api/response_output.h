@@ -1,4 +1,4 @@
-// What /v1/responses tells of an answer: a list of items, and the events of a stream about them.
+// The output of /v1/responses: a list of items, and the events of a stream about them.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace mulciber::apps::serve {
 
 class ResponseOutput {
  public:
-  /// event: gets each event of the stream, with its type and what it is about.
+  /// event: gets each event of the stream, with its type and its fields.
   using Event = std::function<void(const std::string& type, nlohmann::json about)>;
   explicit ResponseOutput(Event event) : event_(std::move(event)) {}
 
-  /// Goes on with a part of the answer.
+  /// Adds a part of the answer.
   void add(const AnswerPart& part);
   /// The items so far; after the last part, all of them.
   nlohmann::json items() const;
@@ -27,7 +27,7 @@ class ResponseOutput {
   struct Item {
     std::string id;
     bool is_call = false;
-    std::string text;  // of a message
+    std::string text;  // for messages
     std::vector<TokenRecord> tokens;
     CallPiece call;
     std::string status = "in_progress";

@@ -7,7 +7,7 @@ namespace mulciber::apps::serve {
 
 void ResponseStore::put(const std::string& id, StoredResponse response) {
   Entry entry = {id, std::move(response)};
-  if (entry.bytes() > most_bytes_) return;  // others would go for nothing
+  if (entry.bytes() > most_bytes_) return;  // all others would be dropped in vain
   const std::lock_guard lock(mutex_);
   entries_.push_front(std::move(entry));
   by_id_[id] = entries_.begin();

@@ -10,19 +10,19 @@
 namespace mulciber::apps::serve {
 
 struct StoredResponse {
-  std::string object;    // as it was sent, in JSON
-  std::string messages;  // the conversation up to its end: a JSON list as chats have it
+  std::string object;    // JSON that was sent
+  std::string messages;  // the conversation up to its end: a JSON list in the form of chats
 };
 
-/// Bounded by count and bytes; what was not asked for the longest time goes first. What
-/// alone is over the bytes is not kept. Thread-safe.
+/// Bounded by count and bytes; the least recently used response goes first. A response that alone
+/// is larger than the bytes is not kept. Thread-safe.
 class ResponseStore {
  public:
   ResponseStore(size_t most, size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
 
   void put(const std::string& id, StoredResponse response);
   std::optional<StoredResponse> find(const std::string& id);
-  /// False where there is none.
+  /// Returns false where there is no such response.
   bool erase(const std::string& id);
   size_t size() const;
 

@@ -1,4 +1,4 @@
-// /v1/responses (endpoints.h): answers as OpenAI's newer interface has them, which may follow
+// /v1/responses (endpoints.h): answers in the format of OpenAI's newer API, which may follow
 // earlier ones.
 #include <ctime>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// The response but for its output.
+/// The response without its output.
 struct ResponseHead {
   std::string id = new_id("resp");
   std::string model;
@@ -38,7 +38,7 @@ struct ResponseHead {
   }
 };
 
-/// What the prompts have no room for is left out from the oldest message on, up to one of the user.
+/// Where the context is too small for all messages, the oldest are dropped, up to one of the user.
 std::vector<Prompt> fitting_prompts(const ServedModel& model, ResponsesRequest& request,
                                     const Json& conversation) {
   const auto prompts_from = [&](size_t from) {
@@ -56,7 +56,7 @@ std::vector<Prompt> fitting_prompts(const ServedModel& model, ResponsesRequest& 
   std::vector<size_t> begins;
   for (size_t i = 1; i < conversation.size(); ++i)
     if (conversation[i]["role"] == "user") begins.push_back(i);
-  // The last one fits, or none.
+  // If any suffix of the conversation fits, the last one does.
   if (begins.empty()) return prompts_from(0);
   std::vector<Prompt> fitting = prompts_from(begins.back());
   size_t low = 0, high = begins.size() - 1;
@@ -73,7 +73,7 @@ std::vector<Prompt> fitting_prompts(const ServedModel& model, ResponsesRequest& 
   return fitting;
 }
 
-/// A request's response on its way.
+/// A request's response while its answer comes.
 class Response {
  public:
   Response(ResponseHead head, std::shared_ptr<AnswerReader> answers, Json conversation, bool keep,
@@ -124,7 +124,7 @@ class Response {
   }
 
  private:
-  /// The response, which is kept.
+  /// Finishes the response and keeps it.
   Json finished(const ResponseOutput& output, const std::string& reason) {
     const bool cut = reason == "length";
     Json response = head_.object(cut ? "incomplete" : "completed", output.items());

@@ -1,4 +1,4 @@
-// Endpoints of texts that are not continued (endpoints.h): vectors, tokens, translations.
+// Endpoints that do not continue texts (endpoints.h): vectors, tokens, translations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 namespace mulciber::apps::serve {
 namespace {
 
-constexpr size_t kMostTexts = 2048;  // of one request, as OpenAI
+constexpr size_t kMostTexts = 2048;  // in one request, OpenAI's limit
 constexpr size_t kMostTokenIds = 1u << 20;
 constexpr uint64_t kMostBeams = 32;
 
-/// The model that the field "model" names, or without one the only one with a tokenizer.
+/// The model that the field "model" names; without the field, the only one with a tokenizer.
 const ServedModel& model_with_tokenizer(const Engine& engine, RequestFields& fields) {
   const std::string asked = fields.text("model").value_or("");
   const ServedModel* chosen = asked.empty() ? nullptr : &find_model(engine, asked).model;
@@ -36,7 +36,7 @@ const ServedModel& model_with_tokenizer(const Engine& engine, RequestFields& fie
   return *chosen;
 }
 
-/// Runs `work`, which says of a text that is too long which of them it is.
+/// Runs `work`, whose error names the text that is too long.
 template <typename Work>
 void naming_texts(const std::string& field, Work&& work) {
   try {
@@ -78,7 +78,7 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
   EmbedOptions options;
   options.prompt_name = fields.text("prompt_name").value_or("");
   options.batch.truncate = fields.flag("truncate").value_or(false);
-  // Between batches the others have their turn.
+  // Other requests get a step between batches.
   constexpr uint32_t kBatchTokens = 512;
   options.batch.batch_tokens = kBatchTokens;
   options.batch.progress = [&](size_t, size_t) { service.engine.go_on(); };

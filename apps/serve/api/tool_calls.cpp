@@ -18,15 +18,15 @@ constexpr std::string_view kTagged = "<tool_call>", kFunction = "<function=";
 constexpr std::string_view kCalls = "[TOOL_CALLS]";
 constexpr std::string_view kPythonTag = "<|python_tag|>";
 
-/// How many bytes at the end of a text may be the beginning of a mark.
+/// How many bytes at the end of a text may begin a delimiter.
 size_t possible_beginning(std::string_view text, std::string_view mark) {
   for (size_t size = std::min(text.size(), mark.size() - 1); size > 0; --size)
     if (text.ends_with(mark.substr(0, size))) return size;
   return 0;
 }
 
-/// Behind the brace that ends an object, of which some members were read; npos: it is not there
-/// yet.
+/// The position behind the brace that ends an object, of which some members were read; npos: the
+/// brace has not come yet.
 size_t end_of_object(std::string_view text, size_t at) {
   size_t depth = 1;
   bool in_text = false;
@@ -52,7 +52,7 @@ std::string ToolCallReader::push(const std::string& text) {
   return shown;
 }
 
-/// False where more text is needed.
+/// Returns false where more text is needed.
 bool ToolCallReader::advance(std::string& shown) {
   switch (state_) {
     case State::kText: return read_text(shown);
@@ -64,7 +64,7 @@ bool ToolCallReader::advance(std::string& shown) {
   }
 }
 
-/// Blanks beside calls are no text.
+/// Moves text out of held_. Blanks beside calls are dropped.
 void ToolCallReader::show(size_t size, std::string& shown) {
   const std::string text = held_.substr(0, size);
   const bool blank = trimmed(text).empty();
@@ -87,7 +87,7 @@ bool ToolCallReader::read_text(std::string& shown) {
     const size_t keep =
         std::max({possible_beginning(held_, kTagged), possible_beginning(held_, kFunction),
                   possible_beginning(held_, kCalls)});
-    // Blanks before a call are known as such once it is there.
+    // Blanks before a call are recognized as such once the call comes.
     const size_t end = held_.size() - keep;
     if (calls_ == 0 || !trimmed(std::string_view(held_).substr(0, end)).empty()) show(end, shown);
     return false;
@@ -103,8 +103,8 @@ bool ToolCallReader::read_text(std::string& shown) {
   return true;
 }
 
-/// Whether an answer begins, or may begin, as calls do that have no marks around them. What begins
-/// with [TOOL_CALLS] does not.
+/// Whether an answer begins, or may begin, with a call that has no delimiters around it. A call
+/// behind [TOOL_CALLS] is not one of these.
 bool ToolCallReader::read_unmarked() {
   const size_t begin = skip_blanks(held_, 0);
   const std::string_view text = std::string_view(held_).substr(begin);
@@ -116,7 +116,8 @@ bool ToolCallReader::read_unmarked() {
   return is != CallHead::kOther;
 }
 
-/// Of a call without an end mark, a bare or a named one. A bare one may turn out to be none.
+/// Reads the beginning of a call without an end delimiter: a bare or a named one. A bare one may
+/// turn out to be text.
 CallHead::Is ToolCallReader::read_beginning(size_t at) {
   head_ = skip_blanks(held_, at);
   in_list_ = false;
@@ -131,7 +132,7 @@ CallHead::Is ToolCallReader::read_beginning(size_t at) {
   return CallHead::kCall;
 }
 
-/// At [TOOL_CALLS], wherever it stands.
+/// Reads what follows [TOOL_CALLS], at any position of the answer.
 bool ToolCallReader::read_calls_mark(std::string& shown) {
   const CallHead::Is is = read_beginning(kCalls.size());
   if (is == CallHead::kOther) leave_as_text(kCalls.size(), shown);
@@ -154,7 +155,7 @@ bool ToolCallReader::read_head(std::string& shown) {
     }
   }
   if (form_ == Form::kTagged) {
-    // Around a function there may be the tags of a call.
+    // The tags of a call may stand around a function.
     const size_t begin = skip_blanks(held_, head_);
     const std::string_view rest = std::string_view(held_).substr(begin);
     if (rest.size() < kFunction.size() && kFunction.starts_with(rest)) return false;
@@ -215,13 +216,13 @@ bool ToolCallReader::read_parameters(std::string& shown) {
     leave_as_text(head_, shown);
     return true;
   }
-  // The end mark is read behind the arguments, as that of others.
+  // The end delimiter is read behind the arguments, as in other forms.
   begin_call(function_, head_ + found.end, State::kTail);
   pieces_.back().arguments = found.arguments;
   return true;
 }
 
-/// Arguments are told of from then on.
+/// From then on arguments are reported.
 void ToolCallReader::begin_call(const std::string& name, size_t erased, State next) {
   pieces_.push_back({calls_++, new_id("call"), name, ""});
   held_.erase(0, erased);
@@ -230,13 +231,13 @@ void ToolCallReader::begin_call(const std::string& name, size_t erased, State ne
   state_ = next;
 }
 
-/// What looked like a call's beginning is none.
+/// Returns what looked like the beginning of a call to the text.
 void ToolCallReader::leave_as_text(size_t size, std::string& shown) {
   state_ = State::kText;
   show(size, shown);
 }
 
-/// A call whose name does not come first is looked at once it is complete.
+/// Reads a call whose name does not come first, once it is complete.
 bool ToolCallReader::read_whole(std::string& shown) {
   if (form_ != Form::kTagged) return false;
   const size_t end = held_.find(kTaggedEnd, head_);
@@ -279,7 +280,7 @@ bool ToolCallReader::read_arguments() {
   return true;
 }
 
-/// Behind the arguments.
+/// Reads what follows the arguments.
 bool ToolCallReader::read_tail() {
   size_t at = skip_blanks(held_, 0);
   if (at == held_.size()) return false;
@@ -294,7 +295,7 @@ bool ToolCallReader::read_tail() {
   const std::string_view end = form_ == Form::kFunction ? kFunctionEnd : kTaggedEnd;
   if (rest.size() < end.size() && end.starts_with(rest)) return false;
   held_.erase(0, at + (rest.starts_with(end) ? end.size() : 0));
-  // Behind a function the end of a call may stand, even where its beginning was left out.
+  // The end tag of a call may follow a function, even where its start tag was left out.
   if (form_ == Form::kFunction)
     form_ = Form::kAround;
   else
@@ -302,7 +303,7 @@ bool ToolCallReader::read_tail() {
   return true;
 }
 
-/// Another call may follow at once.
+/// Another call may follow directly.
 bool ToolCallReader::read_named_tail(size_t at) {
   const std::string_view rest = std::string_view(held_).substr(at);
   if (rest.size() < kCalls.size() && kCalls.starts_with(rest)) return false;
@@ -331,7 +332,7 @@ std::string ToolCallReader::finish() {
   std::string rest = std::exchange(held_, {});
   if (state_ == State::kTail || state_ == State::kArguments) return {};
   if (state_ == State::kText) return calls_ > 0 && trimmed(rest).empty() ? std::string() : rest;
-  // A last call whose end mark is the token that ended the answer.
+  // The end delimiter of the last call may be the token that ended the answer.
   std::string inside = rest.substr(head_);
   if (form_ == Form::kBare && in_list_) inside = "[" + inside;
   if (form_ == Form::kBare && trimmed(inside).empty()) return {};
@@ -339,7 +340,7 @@ std::string ToolCallReader::finish() {
   return rest;
 }
 
-/// Calls that are there as a whole.
+/// Takes calls whose text is complete.
 bool ToolCallReader::take_json(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> found;
   try {

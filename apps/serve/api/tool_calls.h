@@ -1,4 +1,4 @@
-// Calls of tools in a model's answer: the forms that chat templates teach.
+// Tool calls in a model's answer, in the forms that chat templates teach.
 #pragma once
 
 #include <string>
@@ -19,29 +19,28 @@ namespace mulciber::apps::serve {
 ///  - Mistral from its eleventh tokenizer on: [TOOL_CALLS]NAME[ARGS]{...}, once or more, likewise;
 ///  - Llama 3: {"name": ..., "parameters": {...}}, perhaps behind <|python_tag|>;
 ///  - Llama 3.2 and 4: [NAME(x=1, y="a"), ...].
-/// Of the last four, the marks are special tokens that may be missing in the text. A call whose
-/// name comes first and whose arguments are JSON is told of at once, these as they are written,
-/// without blanks; another once it is complete. What does not turn out to be a call of a known tool
-/// stays text.
+/// In the last four forms the delimiters are special tokens, which may be missing in the text. A
+/// call whose name comes first and whose arguments are JSON is reported at once, and its arguments
+/// as they are written, without blanks; another call is reported once it is complete. Text that
+/// does not turn out to be a call of a known tool stays text.
 class ToolCallReader {
  public:
-  /// tools: those that were offered; none: all is text. only_first: what comes behind the first
-  /// call is passed over.
+  /// tools: the offered ones; none: all is text. only_first: text behind the first call is skipped.
   explicit ToolCallReader(ToolSchemas tools, bool only_first = false)
       : tools_(std::move(tools)), only_first_(only_first) {}
 
-  /// The text that is certain to be no part of a call.
+  /// Adds text. Returns the text that certainly is not part of a call.
   std::string push(const std::string& text);
-  /// What was held back and is none.
+  /// Ends the answer. Returns held-back text that is not part of a call.
   std::string finish();
-  /// What came of calls since it was asked last.
+  /// The pieces of calls since take() was called last.
   std::vector<CallPiece> take() {
     if (only_first_) std::erase_if(pieces_, [](const CallPiece& piece) { return piece.index > 0; });
     return std::exchange(pieces_, {});
   }
-  /// Whether the answer has calls, the last of which is not cut off.
+  /// Whether the answer has calls, the last of which is complete.
   bool called() const { return calls_ > 0 && state_ != State::kArguments; }
-  /// Whether nothing that may follow counts.
+  /// Whether all further text would be skipped.
   bool enough() const { return only_first_ && called(); }
 
  private:
@@ -74,18 +73,18 @@ class ToolCallReader {
   State state_ = State::kText;
   Form form_ = Form::kTagged;
   std::string held_;
-  size_t head_ = 0;       // where a call's head begins in held_, behind its mark
-  bool in_list_ = false;  // of bare calls
-  std::string function_;  // whose parameters come
+  size_t head_ = 0;       // where a call's head begins in held_, behind its delimiter
+  bool in_list_ = false;  // whether bare calls stand in a list
+  std::string function_;  // name of the call whose parameters follow
   bool begun_ = false;    // something other than blanks was shown
   size_t calls_ = 0;
-  // Of arguments that come in:
+  // State of arguments that are being read:
   size_t depth_ = 0;
   bool in_text_ = false, escaped_ = false;
   std::vector<CallPiece> pieces_;
 };
 
-/// Of a list of tools as OpenAI has it.
+/// The schemas of a list of tools in OpenAI's format.
 ToolSchemas tool_schemas(const std::string& tools_json);
 
 }  // namespace mulciber::apps::serve

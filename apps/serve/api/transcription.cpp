@@ -17,7 +17,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// A file that is gone with the request: sounds are read by their path.
+/// A temporary file for one request, because sounds are read by their path.
 class UploadedFile {
  public:
   explicit UploadedFile(const std::string& bytes)
@@ -130,7 +130,7 @@ HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request) 
     known |= form.format == format;
   if (!known)
     refuse("response_format", "response_format must be json, text, srt, vtt or verbose_json");
-  // After each token and each window others get a step.
+  // Other requests get a step after each token and each window.
   form.options.on_text = [&](const std::string&) { service.engine.go_on(); };
   form.options.progress = [&](double, double) { service.engine.go_on(); };
   const UploadedFile file(form.file);
@@ -143,7 +143,7 @@ HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request) 
         },
         request.gone);
   } catch (const ModelError& error) {
-    // The file's name here means nothing to the client.
+    // The temporary file's name means nothing to the client.
     const bool of_file = error.where() == file.path();
     refuse(of_file ? "file" : "",
            of_file ? "the sound file cannot be read: " + error.problem() : error.what());

@@ -1,4 +1,4 @@
-// What the engine's thread tells the thread of a client about its answers, and the other way round.
+// Passes events of answers from the engine's thread to a client's thread, and requests to end back.
 #pragma once
 
 #include <atomic>
@@ -18,36 +18,37 @@
 
 namespace mulciber::apps::serve {
 
-/// Something new about one of a request's answers.
+/// An event of one of a request's answers.
 struct AnswerEvent {
   uint32_t choice = 0;
-  std::string piece;                      // text that is certain now; at the end, the rest of it
-  std::optional<TokenProbability> token;  // the token behind it, where probabilities were asked for
+  std::string piece;  // text that has become certain; at the end, the rest of it
+  std::optional<TokenProbability> token;  // the token, where probabilities were asked for
   std::vector<TokenProbability> likeliest;
-  /// The answer begins anew, since the device was lost: what was told of it is void.
+  /// The answer begins again after a device loss: earlier events of it are void.
   bool again = false;
-  // Last for this choice is one of:
+  // The last event of this choice has one of these:
   std::optional<GenerateEnd> end;
   std::optional<ApiError> error;
-  // With end:
+  // Set together with end:
   size_t prompt_tokens = 0, cached_tokens = 0, answer_tokens = 0;
   size_t proposed_tokens = 0, accepted_tokens = 0;  // by speculative decoding
 
   bool last() const { return end || error; }
 };
 
-/// Thread-safe; the engine writes, one client's thread reads. Both keep it.
+/// Thread-safe; the engine writes, one client's thread reads. Both keep the channel.
 class AnswerChannel {
  public:
   void push(AnswerEvent event);
-  /// The next event, or nothing when none came in so much time.
+  /// The next event, or no value when none came within `time`.
   std::optional<AnswerEvent> pop(std::chrono::milliseconds time);
 
-  /// By the client's thread: nobody wants the answers any more. The engine looks before every step.
+  /// Called by the client's thread when the answers are not needed any more. The engine checks this
+  /// before every step.
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
-  /// By the client's thread: of this answer there is enough, and it ends as at a stop text. One
-  /// that begins anew has not.
+  /// Called by the client's thread when an answer needs no more tokens: it ends as at a stop text.
+  /// A call before the answer begins again does not count.
   void end(uint32_t choice);
   bool ends(uint32_t choice) const;
 
@@ -59,22 +60,22 @@ class AnswerChannel {
   std::atomic<bool> cancelled_{false};
 };
 
-/// Bounds how many answers are under way or wait: a server that takes more only makes everybody
+/// Bounds how many answers are under way or wait: a server that takes more only makes all clients
 /// wait longer.
 class Admission {
  public:
   explicit Admission(size_t most) : most_(most) {}
 
-  /// Takes `count` places at once. Throws ApiError: 429 where so many are not free now, 503 once
+  /// Admits `count` answers at once. Throws ApiError: 429 where so many are not free now, 503 once
   /// closed, 400 where there will never be so many.
   void enter(size_t count);
   void leave(size_t count = 1);
-  /// Nobody enters from now on; `reason` is what those who try are told.
+  /// Admits no further answers; `reason` is the message of the error then.
   void close(const std::string& reason);
-  /// Waits until all have left; false where they have not in so much time.
+  /// Waits until all answers have left; false where some have not within `time`.
   bool wait_until_empty(std::chrono::milliseconds time);
   size_t inside() const;
-  /// Nothing while it is open.
+  /// The reason of close(); no value while it is open.
   std::optional<std::string> closed() const;
 
  private:

@@ -9,7 +9,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// What is counted of translations, in the words of answers.
+/// The statistics of translations in the form of those of answers.
 BatchStatistics batch_statistics(const ServedModel& model) {
   const BatchTranslatorStatistics& counted = model.translations->statistics();
   const TranslateStatistics& loaded = model.translator->statistics();
@@ -73,9 +73,9 @@ std::vector<Translation> Engine::translate(ServedModel& model, std::span<const s
   return std::move(task->translations->made);
 }
 
-/// Hands a task to the engine's thread, and comes back when it has ended.
+/// Hands a task to the engine's thread, and returns when it has ended.
 void Engine::wait_for(const std::shared_ptr<Task>& task, const std::function<bool()>& gone) {
-  constexpr std::chrono::milliseconds kLook(20);  // at gone()
+  constexpr std::chrono::milliseconds kLook(20);  // interval of gone()
   admission_.enter(1);
   {
     const std::lock_guard lock(mutex_);
@@ -86,7 +86,7 @@ void Engine::wait_for(const std::shared_ptr<Task>& task, const std::function<boo
   while (!task->ended.wait_for(lock, kLook, [&] { return task->done.load(); }))
     if (gone() || cancel_all_) task->cancel = true;
   if (task->error) std::rethrow_exception(task->error);
-  // What is there of it is not all.
+  // The results of a cancelled task are incomplete.
   if (!task->cancel) return;
   if (gone()) throw ClientGone{};
   throw ApiError(503, "the server is stopping", "", "unavailable");
@@ -107,8 +107,8 @@ void Engine::loop() {
   } while (take(waiting, idle));
 }
 
-/// Makes one of the pipelines that answers will need: the first long prompt would otherwise keep
-/// everybody waiting for them. False where none is left.
+/// Builds one of the pipelines that answers will need: without this, the first long prompt would
+/// delay all requests. Returns false where none is left.
 bool Engine::warm_up() {
   if (trouble()) return false;
   {
@@ -118,11 +118,11 @@ bool Engine::warm_up() {
   for (const auto& model : models_) {
     if (!model->generator || model->warm) continue;
     try {
-      // Finding them takes a fraction of a second: not before the server listens.
+      // Finding the pipelines takes a fraction of a second: not before the server listens.
       if (!model->warmup) model->warmup.emplace(*model->generator);
       model->warm = model->warmup->prewarm(1) == 0;
     } catch (const Error&) {
-      model->warm = true;  // who needs it is told
+      model->warm = true;  // a request that needs it gets the error
     }
     if (model->warm) model->warmup.reset();
     return true;
@@ -144,7 +144,7 @@ void Engine::go_on() {
   show_state();
 }
 
-/// Begins what came, and makes a step. False where there was nothing to do.
+/// Begins what has arrived, and makes a step. Returns false where there was nothing to do.
 bool Engine::advance(std::deque<Waiting>& arrived) {
   for (Waiting& next : std::exchange(arrived, {})) begin(next);
   cancel_unwanted();
@@ -163,11 +163,11 @@ void Engine::show_state() {
   metrics_.set_device_bytes(device_.used_bytes());
 }
 
-/// What came since; waits for something where there is nothing else to do. False at the end.
+/// Takes what has arrived; waits for something if idle. Returns false at the end.
 bool Engine::take(std::deque<Waiting>& waiting, bool idle) {
   std::unique_lock lock(mutex_);
   if (idle && kept_.empty()) arrived_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-  // What was kept while the device was away came before.
+  // Entries that were kept during a device loss came before.
   waiting = std::exchange(kept_, {});
   for (Waiting& next : queue_) waiting.push_back(std::move(next));
   queue_.clear();
@@ -193,7 +193,7 @@ void Engine::run(const std::shared_ptr<Task>& task) {
       losses_in_a_row_ = 0;
     }
   } catch (const DeviceError& error) {
-    // What did not fit now may fit later.
+    // Work that does not fit into memory now may fit later.
     if (error.kind() == DeviceError::Kind::kLost) {
       lose(error);
       if (!failed_ && ++task->losses <= kMostRestarts) {
@@ -218,7 +218,7 @@ void Engine::end_task(Task& task) {
 
 void Engine::begin_text(Active text) {
   const auto active = active_.insert(active_.end(), std::move(text));
-  active->cancelled = false;  // of the generator that had it before the device was lost
+  active->cancelled = false;  // a cancellation before a device loss was the old generator's
   BatchRequest request = active->job.request;
   request.on_token = [active](const BatchToken& token) {
     AnswerEvent event;
@@ -260,7 +260,7 @@ void Engine::begin_text(Active text) {
 
 void Engine::end_text(const Active& active, AnswerEvent last) {
   last.choice = active.job.choice;
-  // First: who has the last event may ask again at once.
+  // Admission comes first: the client may send its next request once it has the last event.
   admission_.leave();
   active.channel->push(std::move(last));
 }
@@ -273,7 +273,7 @@ void Engine::end_text(const Active& active, const ApiError& error) {
 
 void Engine::cancel_unwanted() {
   for (auto next = active_.begin(); next != active_.end();) {
-    Active& active = *next++;  // whose end may take it out of the list
+    Active& active = *next++;  // its end may take it out of the list
     if (active.cancelled ||
         !(cancel_all_ || active.channel->cancelled() || active.channel->ends(active.job.choice)))
       continue;

@@ -1,5 +1,5 @@
-// The thread that owns the device. Everything that computes is handed to it: answers of language
-// models, which it makes in batches, and whatever else runs between two steps of those.
+// The thread that owns the device. All computations are handed to it: answers of language models,
+// which it makes in batches, and other work, which runs between two decode steps.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@
 
 namespace mulciber::apps::serve {
 
-/// A text that one of the language models shall continue. The callbacks of `request` are the
-/// engine's.
+/// A text that one of the language models shall continue. The engine sets the callbacks of
+/// `request`.
 struct TextJob {
   ServedModel* model = nullptr;
   BatchRequest request;
@@ -32,83 +32,84 @@ struct TextJob {
 
 using ServedModels = std::vector<std::unique_ptr<ServedModel>>;
 
-/// The device behind the engine, which its thread calls.
+/// The device behind the engine. The engine's thread makes the calls.
 struct EngineDevice {
-  /// Opens it anew and loads the models, of which none is loaded. Without this, a device that is
-  /// lost stays lost.
+  /// Opens the device anew and loads the models, of which none is loaded. Without this, a lost
+  /// device stays lost.
   std::function<void(const ServedModels& models)> reopen = {};
-  /// Losses in a row, with no answer completed between them, after which nothing is tried again.
+  /// Losses in a row, with no answer completed between them, after which the engine gives up.
   uint32_t attempts = 5;
-  /// Before the second attempt in a row; each further one doubles it, up to half a minute.
+  /// The pause before the second attempt in a row; each further attempt doubles it, up to half a
+  /// minute.
   std::chrono::milliseconds pause{500};
-  /// Bytes of its memory that are handed out.
+  /// Allocated bytes of device memory.
   std::function<uint64_t()> used_bytes = [] { return uint64_t{0}; };
-  /// Told of losses and reopenings in words.
+  /// Reports losses and reopenings in words.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
 };
 
 class Engine {
  public:
-  /// Starts the thread. waiting: answers that may wait beside those that grow.
+  /// Starts the thread. waiting: answers that may wait beside those that are decoded.
   Engine(ServedModels models, size_t sequences, size_t waiting, Metrics& metrics,
          EngineDevice device = {});
-  /// Waits for what is under way; what only waits ends with an error.
+  /// Waits for answers that are under way; waiting ones end with an error.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   std::span<const std::unique_ptr<ServedModel>> models() const { return models_; }
 
-  /// Takes a request's answers, all or none. From any thread. Throws ApiError: 429, 503.
+  /// Submits a request's answers, all or none. From any thread. Throws ApiError: 429, 503.
   std::shared_ptr<AnswerChannel> submit(std::vector<TextJob> jobs);
 
-  /// Runs `work` on the engine's thread between two steps, and waits for it; it should look at
-  /// `cancel` now and then, which becomes true once gone() does. What it throws comes out here.
+  /// Runs `work` on the engine's thread between two steps, and waits for it. The work should check
+  /// `cancel` now and then, which becomes true once gone() does. Rethrows what the work throws.
   /// From any thread but the engine's. Throws ApiError as submit(), and where it was cancelled.
   using Work = std::function<void(const std::atomic<bool>& cancel)>;
   void call(const Work& work, const std::function<bool()>& gone);
 
-  /// Has texts join those that a model translates, between two steps, and waits for all of them.
+  /// Adds texts to those that a model translates, between two steps, and waits for all of them.
   /// From any thread but the engine's. Throws ApiError as submit(), and what
-  /// BatchTranslator::submit() throws of one of them.
+  /// BatchTranslator::submit() throws for one of them.
   std::vector<Translation> translate(ServedModel& model, std::span<const std::string> texts,
                                      const TranslateOptions& options,
                                      const std::function<bool()>& gone);
 
-  /// For work that call() runs: answers and translations go on by a step, and take in what came for
-  /// them since. Other work waits.
+  /// Called by work that call() runs: makes a step of answers and translations, and admits those
+  /// that have come since. Other work waits.
   void go_on();
 
-  /// Ends everything that is under way, from any thread.
+  /// Ends all work and answers, from any thread.
   void cancel_all() { cancel_all_ = true; }
   Admission& admission() { return admission_; }
-  /// Why nothing can be computed now: the device was lost, say. Who asks meanwhile waits in the
-  /// queue, unless failed() says that it does not come back.
+  /// Why nothing can be computed now, for example because the device was lost. New requests wait in
+  /// the queue meanwhile, unless failed() says that the device does not come back.
   std::optional<std::string> trouble() const;
   bool failed() const { return failed_; }
 
  private:
-  /// So often is begun again what was under way when the device was lost.
+  /// How often work is begun again that was under way when the device was lost.
   static constexpr uint32_t kMostRestarts = 2;
   struct Active {
     TextJob job;
     std::shared_ptr<AnswerChannel> channel;
-    uint32_t losses = 0;  // that it has lived through
-    uint64_t number = 0;  // of the generator's
-    bool begun = false;   // something was told of it
+    uint32_t losses = 0;  // device losses while it was under way
+    uint64_t number = 0;  // the generator's number of it
+    bool begun = false;   // whether an event of it was sent
     bool cancelled = false;
   };
-  /// Texts that BatchTranslator has.
+  /// Texts that a BatchTranslator has.
   struct Translations {
     ServedModel* model = nullptr;
     std::span<const std::string> texts;
     TranslateOptions options;
     std::vector<Translation> made = {};
-    std::vector<uint64_t> numbers = {};  // of the BatchTranslator's
-    size_t left = 0;                     // that have not ended
+    std::vector<uint64_t> numbers = {};  // the BatchTranslator's
+    size_t left = 0;                     // texts that have not ended
     bool cancelled = false;
   };
-  struct Task {  // one of the first two
+  struct Task {  // has work or translations
     Work work;
     std::optional<Translations> translations;
     std::atomic<bool> cancel{false}, done{false};
@@ -117,7 +118,7 @@ class Engine {
     std::mutex mutex;
     std::condition_variable ended;
   };
-  struct Waiting {  // one of the two
+  struct Waiting {  // has a task or a text
     std::shared_ptr<Task> task;
     Active text;
   };
@@ -139,7 +140,7 @@ class Engine {
   bool step();
   bool warm_up();
   void show_state();
-  // After a loss (engine_recovery.cpp).
+  // Recovery after a device loss (engine_recovery.cpp).
   void lose(const std::exception& error);
   void recover();
   void keep_active();
@@ -152,7 +153,7 @@ class Engine {
   EngineDevice device_;
   Admission admission_;
 
-  mutable std::mutex mutex_;  // of the next three
+  mutable std::mutex mutex_;  // guards queue_, stopping_ and trouble_
   std::condition_variable arrived_;
   std::deque<Waiting> queue_;
   bool stopping_ = false;
@@ -160,7 +161,7 @@ class Engine {
   std::atomic<bool> failed_{false};
 
   std::atomic<bool> cancel_all_{false};
-  // Of the engine's thread.
+  // Used by the engine's thread alone.
   std::list<Active> active_;
   std::list<std::shared_ptr<Task>> translating_;
   std::deque<Waiting> kept_;  // to be begun once the device is back

@@ -1,5 +1,5 @@
-// What Engine (engine.h) does once the device is lost: nothing can be computed with what is on it,
-// so it is opened anew, the models are loaded again, and everything that waits is kept until then.
+// Recovery of Engine (engine.h) from a device loss: nothing on the device can be used any more, so
+// the device is opened anew, the models are loaded again, and all requests are kept until then.
 #include <fmt/format.h>
 
 #if defined(__GLIBC__)
@@ -34,7 +34,7 @@ void Engine::recover() {
   keep_active();
   for (const auto& model : models_) model->unload();
 #if defined(__GLIBC__)
-  // What loading took and gave back would otherwise be kept, and taken anew beside it.
+  // Memory freed after loading would otherwise be kept, and allocated a second time.
   malloc_trim(0);
 #endif
   while (true) {
@@ -56,8 +56,8 @@ void Engine::recover() {
   device_.tell("the device is open again");
 }
 
-/// Texts under way wait for the device in the order in which they came, before what came later. One
-/// that has lived through several losses may be their cause.
+/// Requests under way wait for the device in the order in which they came, before later ones. A
+/// request that was under way in several losses may be their cause.
 void Engine::keep_active() {
   std::deque<Waiting> kept;
   for (Active& active : active_) {
@@ -88,7 +88,7 @@ void Engine::keep_active() {
   kept_ = std::move(kept);
 }
 
-/// False where the server ends meanwhile.
+/// Returns false where the server stops meanwhile.
 bool Engine::pause_before_attempt() {
   using std::chrono::milliseconds;
   constexpr milliseconds kLongest(30'000), kLook(50);
@@ -105,7 +105,7 @@ bool Engine::pause_before_attempt() {
   return false;
 }
 
-/// Nothing is computed any more, and everybody is told why.
+/// Ends all requests with the reason; nothing is computed any more.
 void Engine::give_up(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);

@@ -12,7 +12,7 @@ void Engine::begin_translations(const std::shared_ptr<Task>& task) {
   asked.numbers.clear();
   asked.cancelled = task->cancel;
   translating_.push_back(task);
-  // Of this call, so that the last text does not end the task before it is whole.
+  // One more, for this call: the last text must not end the task before all are submitted.
   asked.left = 1;
   try {
     if (failed_) throw lost_error();
@@ -40,7 +40,7 @@ void Engine::begin_translations(const std::shared_ptr<Task>& task) {
 
 void Engine::end_translation(const std::shared_ptr<Task>& task) {
   if (--task->translations->left > 0) return;
-  // The list may have the only other one.
+  // The list may hold the only other pointer.
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const std::shared_ptr<Task> ended = task;
   std::erase(translating_, ended);

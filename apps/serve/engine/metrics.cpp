@@ -18,7 +18,7 @@ void head(std::string& to, const char* name, const char* type, const char* help)
                  help, name, type);
 }
 
-/// A label's value: models are called by their files' names, which may hold anything.
+/// The value of a label. Models are named after their files, whose names may hold any characters.
 std::string quoted(const std::string& text) {
   std::string made;
   for (const char c : text) {
@@ -28,7 +28,7 @@ std::string quoted(const std::string& text) {
   return made;
 }
 
-/// 0 where the system does not say.
+/// Returns 0 where the system gives no number.
 uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   uint64_t all = 0, resident = 0;

@@ -1,4 +1,4 @@
-// What the server counts, as Prometheus reads it.
+// The server's counters, in the format of Prometheus.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace mulciber::apps::serve {
 
-/// Seconds, counted by bounds that double (Prometheus' histogram).
+/// A histogram of seconds with bounds that double (Prometheus' histogram).
 class Histogram {
  public:
   void add(double seconds);
@@ -29,7 +29,7 @@ class Histogram {
 /// Thread-safe.
 class Metrics {
  public:
-  /// A language model between two steps.
+  /// The state of a language model between two steps.
   struct Batch {
     std::string model;
     size_t running = 0, waiting = 0;
@@ -40,14 +40,14 @@ class Metrics {
   void count_first_token(double seconds);
   void count_next_token(double seconds);
   void set_batch(Batch batch);
-  // The device was lost, is open again; something that was under way then is begun again.
+  // Count device losses, reopenings, and requests that are begun again after a loss.
   void count_loss();
   void count_reopening();
   void count_restart();
   void set_device_bytes(uint64_t bytes);
 
-  /// The text format, version 0.0.4. queued: answers under way and waiting; failed: the device,
-  /// now.
+  /// The text format, version 0.0.4. queued: answers under way and waiting; failed: whether the
+  /// device is lost for good.
   std::string text(size_t queued, bool failed) const;
 
  private:

@@ -20,7 +20,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-// Those that the server has endpoints for.
+// The capabilities for which the server has endpoints.
 constexpr Capability kServed[] = {Capability::kContinueText, Capability::kTranslate,
                                   Capability::kRewriteText, Capability::kEncodeText,
                                   Capability::kHear};
@@ -43,7 +43,7 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
   model.generator = std::make_unique<BatchGenerator>(device, model.files, options);
 }
 
-/// NAME=PATH, or a path alone, whose name is empty.
+/// The name and path in NAME=PATH, or a path alone, whose name is empty.
 std::pair<std::string, std::string> name_and_path(const std::string& argument) {
   const size_t equals = argument.find('=');
   const bool named = equals != std::string::npos && equals > 0 &&
@@ -53,7 +53,7 @@ std::pair<std::string, std::string> name_and_path(const std::string& argument) {
   return {argument.substr(0, equals), argument.substr(equals + 1)};
 }
 
-/// The one of that name; without a name the only one. refuse: throws.
+/// The language model with that name; without a name the only one. refuse: throws.
 ServedModel& language_model(std::span<const std::unique_ptr<ServedModel>> models,
                             const std::string& name,
                             const std::function<void(const std::string&)>& refuse) {
@@ -70,7 +70,7 @@ ServedModel& language_model(std::span<const std::unique_ptr<ServedModel>> models
   return *chosen;
 }
 
-/// What any thread may read of it.
+/// Fills in the fields that any thread may read.
 void describe(ServedModel& model, Capability offers, const std::string& chat_template) {
   switch (offers) {
     case Capability::kContinueText:
@@ -131,7 +131,7 @@ void add_adapter(std::span<const std::unique_ptr<ServedModel>> models,
     name.erase(0, colon + 1);
   }
   if (name.empty()) refuse("has no name");
-  // A request says how much of it it wants.
+  // A request gives the adapter's scale.
   language_model(models, wanted, refuse)
       .adapters.push_back({.path = argument.substr(equals + 1), .name = name, .scale = 0});
 }
@@ -146,7 +146,7 @@ void add_draft(std::span<const std::unique_ptr<ServedModel>> models, const std::
 }
 
 void check_ids(const ServedModel& model, const std::string& field, std::span<const uint32_t> ids) {
-  // A model may choose ids that are no text, and they may come back.
+  // A model may choose ids without text, and clients may send them back.
   const auto tokens = static_cast<uint32_t>(model.tokenizer->vocab_size());
   const uint32_t count = model.vocabulary > 0 ? model.vocabulary : tokens;
   const auto beyond = std::ranges::find_if(ids, [&](uint32_t id) { return id >= count; });

@@ -13,7 +13,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// As long for a wrong key as for the right one, so that time tells nothing of it.
+/// Takes as long for a wrong key as for the right one, so that the time reveals nothing.
 bool equal_keys(std::string_view one, std::string_view other) {
   unsigned different = one.size() == other.size() ? 0 : 1;
   for (size_t i = 0; i < one.size(); ++i)
@@ -22,7 +22,7 @@ bool equal_keys(std::string_view one, std::string_view other) {
   return different == 0;
 }
 
-/// "localhost" of "localhost:8080", "::1" of "[::1]:8080".
+/// The name in a Host header: "localhost" of "localhost:8080", "::1" of "[::1]:8080".
 std::string_view name_of_host(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
   return host.substr(0, host.find(':'));
@@ -31,7 +31,7 @@ std::string_view name_of_host(std::string_view host) {
 }  // namespace
 
 bool is_loopback(const std::string& host) {
-  // An address alone: a name such as 127.example.org may point anywhere.
+  // Only addresses count: a name such as 127.example.org may point anywhere.
   const bool numbers = host.find_first_not_of("0123456789.") == std::string::npos;
   return host == "localhost" || host == "::1" || (numbers && host.starts_with("127."));
 }

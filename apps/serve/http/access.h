@@ -1,4 +1,4 @@
-// Who may ask: keys, and the web pages whose scripts may.
+// Who may send requests: API keys, and the web pages whose scripts may.
 #pragma once
 
 #include <string>
@@ -14,10 +14,11 @@ class AccessRules {
 
   /// authorization: the header, "Bearer KEY". Throws ApiError (401).
   void check_key(const std::string& authorization) const;
-  /// A browser says where the page comes from that asks. The value of Access-Control-Allow-Origin,
-  /// or "" where none is needed: no page, or the server's own. Throws ApiError (403) for another
-  /// page, and for a name of this server that only a page with a forged one would use: whoever
-  /// listens on the machine alone, without a key, is asked by the machine's own names.
+  /// Checks the Origin header, in which a browser names the page that sends the request. Returns
+  /// the value of Access-Control-Allow-Origin, or "" where none is needed: for no page, or the
+  /// server's own. Throws ApiError (403) for another page, and for a Host of this server that only
+  /// a page with a forged name would use: a server that listens on loopback alone, without a key,
+  /// must be named by the machine's own names.
   std::string check_origin(const std::string& origin, const std::string& host) const;
 
  private:
@@ -25,11 +26,11 @@ class AccessRules {
   bool local_ = true;
 };
 
-/// Whether only this machine reaches such an address.
+/// Whether an address can be reached from this machine alone.
 bool is_loopback(const std::string& host);
 
-/// One a line; blanks around them, empty lines and lines that begin with # do not count. Throws
-/// SettingError where the file cannot be read or holds none.
+/// Reads keys, one a line; blanks around them, empty lines and lines that begin with # do not
+/// count. Throws SettingError where the file cannot be read or holds no key.
 std::vector<std::string> read_keys(const std::string& file);
 
 }  // namespace mulciber::apps::serve

@@ -1,4 +1,4 @@
-// An answer that says what is wrong with a request, as OpenAI's interface words it.
+// An error response in the format of OpenAI's API.
 #pragma once
 
 #include <exception>
@@ -6,7 +6,7 @@
 
 namespace mulciber::apps::serve {
 
-/// Thrown while a request is read or answered. `status`: of HTTP. `type`, `code` and `param` as in
+/// Thrown while a request is read or answered. `status`: HTTP's. `type`, `code` and `param` as in
 /// OpenAI's error objects: "invalid_request_error", "context_length_exceeded", "messages".
 class ApiError : public std::exception {
  public:
@@ -16,7 +16,7 @@ class ApiError : public std::exception {
   int status() const { return status_; }
   const std::string& param() const { return param_; }
   const std::string& code() const { return code_; }
-  /// Seconds after which another attempt makes sense; 0: none is named.
+  /// Seconds after which another attempt makes sense; 0: the response names none.
   int retry_after() const { return retry_after_; }
   ApiError& retry_after(int seconds) {
     retry_after_ = seconds;
@@ -32,18 +32,18 @@ class ApiError : public std::exception {
   int retry_after_ = 0;
 };
 
-/// Thrown when the client has closed its connection: there is nobody to answer.
+/// Thrown when the client has closed its connection, so that no response can be sent.
 struct ClientGone : ApiError {
-  /// The status is what logs call this, since nginx.
+  /// nginx introduced this status for logs.
   ClientGone() : ApiError(499, "the client closed the connection", "", "client_gone") {}
 };
 
-/// What a request holds that cannot be used: 400, with the field's name.
+/// Throws the error for a part of a request that cannot be used: 400, with the field's name.
 [[noreturn]] void refuse(const std::string& param, const std::string& message,
                          const std::string& code = {});
 
-/// What any exception becomes: the library's ModelError and SettingError are the request's fault
-/// (400), a DeviceError the server's (503).
+/// Converts any exception: the library's ModelError and SettingError are the request's fault (400),
+/// a DeviceError is the server's (503).
 ApiError to_api_error(const std::exception& error);
 
 }  // namespace mulciber::apps::serve

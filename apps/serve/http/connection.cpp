@@ -14,8 +14,8 @@
 namespace mulciber::apps::serve {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(100);  // at whether the server stops
-// For the rest of a request or an answer, from then on.
+constexpr std::chrono::milliseconds kLook(100);  // interval of checks whether the server stops
+// For the rest of a request or a response, once the server stops.
 constexpr std::chrono::seconds kLastMoment(2);
 
 using Name = int (*)(int, sockaddr*, socklen_t*);
@@ -43,7 +43,7 @@ void address_of(int socket, Name name, std::string& ip, int& port) {
 Connection::Connection(int socket, std::chrono::seconds write_time,
                        const std::atomic<bool>& stopping, Now now)
     : socket_(socket), write_time_(write_time), stopping_(stopping), now_(std::move(now)) {
-  const int on = 1;  // pieces of an answer are small, and leave at once
+  const int on = 1;  // pieces of an answer are small, and must leave at once
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
@@ -60,7 +60,7 @@ bool Connection::ready(short events, Clock::time_point until) const {
   }
 }
 
-/// Ready by then; `until` becomes earlier where the server stops meanwhile.
+/// Waits until the socket is ready; `until` becomes earlier where the server stops meanwhile.
 bool Connection::becomes_ready(short events, Clock::time_point& until) const {
   do {
     if (stopping_) until = std::min(until, now_() + kLastMoment);

@@ -1,5 +1,5 @@
-// A client's connection, with bounds on time and bytes: one that sends slowly, or without end,
-// holds nobody else up.
+// A client's connection, with bounds on time and bytes: a client that sends slowly, or without end,
+// does not delay others.
 #pragma once
 
 #include <poll.h>
@@ -21,35 +21,35 @@ class Connection {
   enum class Trouble { kNone, kTooSlow, kTooLarge, kGone };
 
   /// Owns the socket. write_time: a client that takes nothing for so long is gone. stopping: once
-  /// true, what is still to be read and written has a moment. now: the clock of all bounds.
+  /// true, only a short time is left for reads and writes. now: the clock of all bounds.
   Connection(int socket, std::chrono::seconds write_time, const std::atomic<bool>& stopping,
              Now now = Clock::now);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Waits for the first byte of the next request. False after so much time, when the client has
-  /// closed, or where the server stops.
+  /// Waits for the first byte of the next request. Returns false after so much time, when the
+  /// client has closed, or when the server stops.
   bool wait_for_request(std::chrono::milliseconds time);
-  /// Whether what has come of the next request begins so.
+  /// Whether the received part of the next request begins with the text.
   bool begins_with(std::string_view text) const {
     return std::string_view(buffer_).substr(at_).starts_with(text);
   }
-  /// What is read from now on may be so large, and must have come by then; otherwise reading ends,
-  /// and trouble() says why.
+  /// Bounds what is read from now on, in bytes and in time; beyond these bounds reading ends, and
+  /// trouble() gives the reason.
   void expect(size_t bytes, std::chrono::seconds time);
   Trouble trouble() const { return trouble_; }
-  /// The client has closed its end, or the connection broke.
+  /// Whether the client has closed its end, or the connection is broken.
   bool gone() const;
   bool wrote() const { return wrote_; }
   /// Ends the sending half, and reads what is still under way for a moment: closing at once would
-  /// reset the connection, and the client might never read the answer.
+  /// reset the connection, and the client might never read the response.
   void finish();
 
-  /// A byte is there, or comes before the request's time is over.
+  /// Waits until a byte can be read; false once the request's time is over.
   bool readable();
   bool writable() const;
-  /// As recv() and send(), but the latter sends everything or fails.
+  /// Read and write like recv() and send(), but write() sends everything or fails.
   ssize_t read(char* to, size_t size);
   ssize_t write(const char* from, size_t size);
   void remote(std::string& ip, int& port) const;

@@ -14,7 +14,7 @@ bool check_framing(httplib::Request& request) {
                encodings = request.get_header_value_count("Transfer-Encoding");
   if (lengths + encodings > 1)
     throw ApiError(400, "the length of the body is said more than once", "", "ambiguous_length");
-  // Numbers that not all read alike ("+5", "5, 5", "0x5") are no lengths.
+  // Numbers that parsers read differently ("+5", "5, 5", "0x5") are rejected.
   const std::string length = request.get_header_value("Content-Length");
   constexpr size_t kMostDigits = 18;
   if (lengths > 0 && (length.empty() || length.size() > kMostDigits ||
@@ -25,10 +25,10 @@ bool check_framing(httplib::Request& request) {
   if (encodings > 0 &&
       strcasecmp(request.get_header_value("Transfer-Encoding").c_str(), "chunked") != 0)
     throw ApiError(400, "of transfer encodings chunked alone is taken", "", "transfer_encoding");
-  // The library reads bodies of these alone, and one without a length until the client closes.
+  // The library reads bodies of POST alone, and one without a length until the client closes.
   if (request.method != "POST") return encodings > 0 || length_of(request) != 0;
   if (lengths + encodings == 0) request.headers.emplace("Content-Length", "0");
-  // Of curl, unless it is told another; the library takes only short forms.
+  // curl sends this type by default; the library takes only short forms.
   if (request.get_header_value("Content-Type").starts_with("application/x-www-form-urlencoded"))
     request.headers.erase("Content-Type");
   return false;

@@ -21,19 +21,19 @@ namespace {
 
 constexpr int kRequestsPerConnection = 10'000;
 
-/// A request under way on this thread: what the library's callbacks and the connection's loop tell
-/// one another.
+/// The state of a request on this thread, which the library's callbacks and the connection's loop
+/// share.
 struct Exchange {
   Connection& connection;
   HttpRecord record;
-  std::optional<ApiError> refusal;  // before the body is read
-  std::string origin;               // to be allowed in the answer
-  bool close = false;               // what follows on the connection cannot be read
+  std::optional<ApiError> refusal;  // found before the body is read
+  std::string origin;               // to be allowed in the response
+  bool close = false;               // the next bytes on the connection cannot be read
 };
 thread_local Exchange* t_exchange = nullptr;
 
-/// The connection for the library, whose versions ask for different functions: none says
-/// `override`, and the compiler refuses what lacks one.
+/// The connection in the form of the library's stream. Its versions ask for different functions:
+/// none here says `override`, and the compiler rejects a missing one.
 // NOLINTBEGIN(modernize-use-override,cppcoreguidelines-explicit-virtual-functions)
 class ConnectionStream final : public httplib::Stream {
  public:
@@ -55,7 +55,7 @@ class ConnectionStream final : public httplib::Stream {
 };
 // NOLINTEND(modernize-use-override,cppcoreguidelines-explicit-virtual-functions)
 
-/// What a failure of the library's own means for the client.
+/// The error for a failure of the library's own.
 ApiError unreadable(int status, Connection::Trouble trouble, bool in_body) {
   switch (trouble) {
     case Connection::Trouble::kTooLarge:
@@ -115,16 +115,16 @@ struct HttpServer::Impl : httplib::Server {
     return methods;
   }
 
-  /// Called by the library once the headers are there: what can be refused by them alone is, and
-  /// the body is not read.
+  /// Called by the library once the headers are read: what they alone show to be wrong is refused,
+  /// and the body is not read.
   void begin(httplib::Request& request) {
     Exchange& exchange = *t_exchange;
     exchange.record.id = request_id(request.get_header_value("X-Request-Id"));
     exchange.record.method = request.method;
     exchange.record.path = request.path;
     exchange.record.remote = request.remote_addr;
-    // Nothing here is worth compressing, and a stream would be held back by it; parts of an answer
-    // are not to be had.
+    // Nothing here is worth compressing, and compression would hold back a stream; partial
+    // responses are not supported.
     request.headers.erase("Accept-Encoding");
     request.headers.erase("Range");
     request.ranges.clear();
@@ -144,7 +144,7 @@ struct HttpServer::Impl : httplib::Server {
         if (route->access == Access::kKey)
           access.check_key(request.get_header_value("Authorization"));
       }
-      // Not by the body's length alone: one sent in chunks does not say it.
+      // The body's length alone does not suffice: a chunked body has no Content-Length.
       if (length_of(request) > settings.body_bytes)
         throw ApiError(413, fmt::format("the body is larger than {} bytes", settings.body_bytes),
                        "", "body_too_large");
@@ -249,7 +249,7 @@ struct HttpServer::Impl : httplib::Server {
     }
   }
 
-  /// The library's function for one request, as its versions have it.
+  /// Calls the library's function for one request, in the form of its version.
   template <class Self>
   static bool process(Self& self, ConnectionStream& stream, bool last, bool& closed,
                       const std::function<void(httplib::Request&)>& setup) {
@@ -265,7 +265,7 @@ struct HttpServer::Impl : httplib::Server {
     }
   }
 
-  /// In place of the library's, which has no bounds on a whole request.
+  /// Replaces the library's function, which sets no bounds on a whole request.
   bool process_and_close_socket(socket_t socket) override {
     Connection connection(socket, std::chrono::seconds(settings.write_seconds), stopping);
     if (enter()) {
@@ -277,7 +277,7 @@ struct HttpServer::Impl : httplib::Server {
     return true;
   }
 
-  /// Takes one of the places of clients, if there is one.
+  /// Counts a client, if the limit allows one more.
   bool enter() {
     size_t inside = clients;
     while (inside < settings.clients)
@@ -285,8 +285,8 @@ struct HttpServer::Impl : httplib::Server {
     return false;
   }
 
-  /// Of a server that is full, but who watches it is answered. Takes no longer than a request that
-  /// is there already needs: the next one waits.
+  /// Answers a client of a full server: monitoring requests are served, others get 503. Waits only
+  /// briefly for the request, because the next client waits.
   void turn_away(Connection& connection) {
     constexpr const char* kWatching[] = {"GET /health", "HEAD /health", "GET /metrics",
                                          "HEAD /metrics"};
@@ -318,7 +318,7 @@ HttpServer::HttpServer(const HttpSettings& settings) : impl_(std::make_unique<Im
   server.new_task_queue = [threads = settings.clients + kMore] {
     return new httplib::ThreadPool(threads);
   };
-  // The library would let two servers share a port, each of which gets some of the requests.
+  // By default the library lets two servers share a port, each of which gets some of the requests.
   server.set_socket_options([](socket_t socket) {
     const int on = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -331,7 +331,7 @@ HttpServer::HttpServer(const HttpSettings& settings) : impl_(std::make_unique<Im
     server.put_error(response, *t_exchange->refusal);
     return httplib::Server::HandlerResponse::Handled;
   });
-  // The library's own refusals have no body; after one, what follows may be the rest of the
+  // The library's own refusals have no body. Behind one, the next bytes may be the rest of the
   // request.
   server.set_error_handler(httplib::Server::HandlerWithResponse(
       [&server](const httplib::Request&, httplib::Response& response) {

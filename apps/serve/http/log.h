@@ -1,4 +1,4 @@
-// A line for each request, on standard error.
+// Logs a line for each request on standard error.
 #pragma once
 
 #include <mutex>
@@ -13,7 +13,7 @@ class RequestLog {
  public:
   explicit RequestLog(bool json) : json_(json) {}
   void request(const HttpRecord& record);
-  /// Something that happened to the server.
+  /// Logs an event of the server.
   void event(const std::string& words);
 
  private:

@@ -1,10 +1,11 @@
-// An answer on the page: text that grows, how probable its tokens were, facts, and what can be done with it.
+// An answer on the page: its growing text, the probabilities of its tokens, its statistics, and its
+// buttons.
 
 const $ = id => document.getElementById(id);
 const percentage = share => share > 0 && share < 0.0005 ? '< 0.1 %' : `${(100 * share).toFixed(1)} %`;
 const visible = text => text.replace(/\n/g, '\u23ce').replace(/ /g, '\u2423');
 
-// Tokens of a chunk as {text, logprob, others: [[text, logprob]]}, whichever endpoint it is of.
+// Tokens of a chunk as {text, logprob, others: [[text, logprob]]}, for either endpoint.
 function tokensOf(choice) {
   const given = choice.logprobs;
   if (!given) return [];
@@ -42,7 +43,7 @@ function tokenSpan(token) {
   return span;
 }
 
-// Of the tokens in a group one can be reached with Tab, and arrows go on from there.
+// In a group of tokens one can be reached with Tab, and arrows go on from there.
 function moveWithArrows(group) {
   group.addEventListener('keydown', event => {
     const at = event.target, next = {ArrowLeft: at.previousElementSibling, ArrowRight: at.nextElementSibling}[event.key];
@@ -61,13 +62,13 @@ function action(name, what, className = '') {
 }
 
 class AnswerView {
-  // asked: the body of its request.
+  // asked: the body of the answer's request.
   constructor(asked) {
     this.asked = asked;
     this.body = element('div', {className: 'text'});
     this.facts = element('div', {className: 'facts'});
     this.whole = element('div', {className: 'message assistant'}, this.body, this.facts);
-    this.whole.setAttribute('aria-busy', 'true');  // read out once it is whole
+    this.whole.setAttribute('aria-busy', 'true');  // read out once it is complete
     moveWithArrows(this.body);
     this.text = '';
     this.tokens = [];
@@ -90,7 +91,7 @@ class AnswerView {
       this.body.append(...tokens.map(tokenSpan));
       this.body.firstChild.tabIndex = 0;
     } else if (this.body.className === 'text' && !this.drawing) {
-      // Once a frame: answers may come faster.
+      // Draws once a frame: parts of an answer may come faster.
       this.drawing = requestAnimationFrame(() => this.draw());
     }
     if (low) $('chat').scrollTop = $('chat').scrollHeight;
@@ -102,7 +103,7 @@ class AnswerView {
     this.body.replaceChildren(...markdown(this.text));
   }
 
-  // As text, or as tokens.
+  // Shows the answer as text, or as tokens.
   turn(button) {
     if (this.body.className === 'tokens') {
       this.draw();

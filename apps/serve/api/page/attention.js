@@ -1,9 +1,9 @@
-// What the tokens of a finished answer read: the server computes the maps, the dialog shows them.
+// Attention maps of a finished answer: the server computes them, the dialog shows them.
 
 const SHADES = 255;
 const quoted = token => `\u201c${visible(token.replace(/^\u2581/, ' '))}\u201d`;
 
-// One array a map, layer after layer.
+// One array per map, layer after layer.
 function unpacked(kind) {
   const n = kind.keys, maps = [];
   if (fixedOf(kind).length !== kind.layers * kind.heads * sizeOfMap(kind)) throw new ServerError('The server sent maps of another size.');
@@ -16,11 +16,11 @@ function unpacked(kind) {
 }
 
 class AttentionView {
-  // asked: what the answer's request held: {model, messages} or {model, prompt}.
+  // asked: the fields of the answer's request, {model, messages} or {model, prompt}.
   constructor(asked, answer) {
     this.asked = asked.messages ? {model: asked.model, messages: [...asked.messages, {role: 'assistant', content: answer}]} :
                                   {model: asked.model, prompt: asked.prompt, answer};
-    this.heads = new Map();  // by layer, once they were asked for
+    this.heads = new Map();  // by layer, once requested
     this.loading = new AbortController();
   }
 
@@ -48,7 +48,8 @@ class AttentionView {
     this.means = unpacked(decoder);
     this.rollout = unpacked(rollout).at(-1);
     this.layers = decoder.layers;
-    // A mean over the layers as well: a rollout through many of them is little but the first token's.
+    // The mean over the layers is shown as well: a rollout through many layers is little but the
+    // first token's weight.
     this.all = this.means[0].map((_, i) => this.means.reduce((sum, map) => sum + map[i], 0) / this.layers);
     $('layer').append(element('option', {value: 'mean'}, 'mean'), element('option', {value: 'rollout'}, 'rollout'),
                       ...this.means.map((_, i) => element('option', {value: i}, i + 1)));
@@ -68,7 +69,7 @@ class AttentionView {
     this.spans[this.chosen].scrollIntoView({block: 'nearest'});
   }
 
-  // Another layer, head or direction.
+  // Shows another layer, head or direction.
   async change() {
     const layer = $('layer').value, whole = {mean: this.all, rollout: this.rollout}[layer];
     $('head').disabled = Boolean(whole);
@@ -83,7 +84,8 @@ class AttentionView {
     this.choose(this.chosen);
   }
 
-  // Language models weigh the first token where they need nothing: the colours end at the largest of the other weights.
+  // Language models attend to the first token where they need nothing: the colours end at the
+  // largest of the other weights.
   largest() {
     const n = this.tokens.length;
     let most = 0;
@@ -145,7 +147,7 @@ class AttentionView {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
-  // Runs what asks the server; its error is shown.
+  // Runs a call to the server, and shows its error.
   async attempt(what) {
     try {
       await what;
@@ -167,7 +169,7 @@ function listenToAttention() {
     $(id).addEventListener('change', () => shownAttention.attempt(shownAttention.change()));
   $('save-maps').addEventListener('click', () => shownAttention.attempt(shownAttention.save()));
   $('close-attention').addEventListener('click', () => $('attention').close());
-  // A pass that nobody waits for any more is cancelled.
+  // A request that is no longer needed is cancelled.
   $('attention').addEventListener('close', () => shownAttention.loading.abort());
   $('map').addEventListener('click', event => {
     const place = $('map').getBoundingClientRect(), n = shownAttention.tokens.length;

@@ -9,7 +9,7 @@ let running = null;  // an AbortController while an answer grows
 function remember() {
   try {
     for (const id of REMEMBERED) localStorage.setItem(`mulciber.${id}`, $(id).value);
-  } catch {}  // where a browser keeps nothing
+  } catch {}  // some browsers store nothing
 }
 
 function recall() {
@@ -20,7 +20,7 @@ function recall() {
 
 const chosenModel = () => models.find(model => model.id === $('model').value);
 
-// A question to which no answer came is no part of what is sent: two in a row are none that chat templates know.
+// A question without an answer is not sent: chat templates allow no two questions in a row.
 const answered = () => messages.filter((message, i) => {
   const answer = message.role === 'assistant' ? message : messages[i + 1];
   return !answer || answer.content !== '';
@@ -35,7 +35,7 @@ function requestBody() {
     body.messages = system ? [{role: 'system', content: system}, ...answered()] : answered();
     if ($('probabilities').checked) Object.assign(body, {logprobs: true, top_logprobs: 5});
   } else {
-    // A base model goes on with the text.
+    // A base model continues the text.
     body.prompt = answered().map(message => message.content).join('');
     body.max_tokens ??= 128;
     if ($('probabilities').checked) body.logprobs = 5;
@@ -48,7 +48,7 @@ async function answer() {
   $('send').hidden = true;
   $('stop').hidden = false;
   const asked = requestBody();
-  const view = new AnswerView(asked), conversation = messages;  // which "New chat" replaces
+  const view = new AnswerView(asked), conversation = messages;  // "New chat" replaces `messages`
   $('chat').scrollTop = $('chat').scrollHeight;
   let usage = null, ended = '';
   try {
@@ -69,7 +69,7 @@ async function answer() {
     conversation.push({role: 'assistant', content: view.text});
     running = null;
     $('send').hidden = false;
-    // The focus would vanish with the button; a field for text would open a phone's keyboard.
+    // The focus would vanish with the button; focus on a text field would open a phone's keyboard.
     if (document.activeElement === $('stop')) $('chat').focus({preventScroll: true});
     $('stop').hidden = true;
   }
@@ -83,7 +83,7 @@ function regenerate() {
   $('stop').focus();
 }
 
-// Takes a question back, and all that came after it, to be asked in other words.
+// Takes a question back, with all messages after it, so that it can be edited.
 function edit(question) {
   if (running) return;
   const views = [...$('log').querySelectorAll('.message')], at = views.indexOf(question);
@@ -108,7 +108,7 @@ function send() {
   answer();
 }
 
-// What stands where nothing was said yet.
+// The text that is shown before the first message.
 function greet() {
   const model = chosenModel();
   if (!model) return;
@@ -123,7 +123,7 @@ function showSettings(open) {
   $('open-settings').setAttribute('aria-expanded', String(open));
 }
 
-// The server takes no request without its key: shows where it goes, and what to do.
+// The server requires a key: shows the field for it, and what to do.
 function askForKey() {
   const given = $('key').value;
   $('key-problem').textContent = given ? 'The server does not know this key. Check it, and enter it again.'
@@ -137,7 +137,7 @@ function askForKey() {
   if (!messages.length) $('log').replaceChildren();
 }
 
-// The server has taken a request.
+// The server has accepted a request.
 function endAskingForKey() {
   if ($('key-problem').hidden) return;
   $('key-problem').hidden = $('use-key').hidden = true;
@@ -185,7 +185,7 @@ function start() {
     event.preventDefault();
     send();
   });
-  // What a tap on a token showed ends with the next one anywhere.
+  // A tap anywhere closes the tip of a token.
   addEventListener('pointerdown', () => ($('token').hidden = true), true);
   $('chat').addEventListener('scroll', () => ($('token').hidden = true));
   addEventListener('keydown', event => event.key === 'Escape' && ($('token').hidden = true));

@@ -1,5 +1,6 @@
 'use strict';
-// Markdown as models write it, made of elements: no text of an answer is ever read as HTML.
+// Renders Markdown as models write it by making elements: no text of an answer is ever read as
+// HTML.
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -11,7 +12,8 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// Quotes, lists and emphasis inside one another; what is deeper is shown as it is written.
+// Most levels of quotes, lists and emphasis inside one another; deeper ones are shown as they are
+// written.
 const DEEPEST = 12;
 
 const ADDRESS = /https?:\/\/(?:[^\s()<>]|\([^\s()<>]*\))+/.source;
@@ -23,13 +25,13 @@ const INLINE = new RegExp([
   /(?<![\w*])\*(?<emphasis>[^\s*](?:[^*]*[^\s*])?)\*(?!\*)/,
   /(?<![\w_])_(?<emphasis2>\S(?:[^_]*\S)?)_(?![\w_])/,
   /~~(?<struck>[^]+?)~~/,
-  new RegExp(`!?\\[(?<label>[^\\[\\]]+)\\]\\((?<address>${ADDRESS})(?:\\s+"[^"]*")?\\)`),  // nothing is fetched: pictures are links
+  new RegExp(`!?\\[(?<label>[^\\[\\]]+)\\]\\((?<address>${ADDRESS})(?:\\s+"[^"]*")?\\)`),  // nothing is fetched: images become links
   new RegExp(`(?<!\\w)(?<bare>${ADDRESS})(?<![.,;:!?*_'"])`)
 ].map(part => part.source).join('|'), 'g');
 
 const link = (address, children) => element('a', {href: address, rel: 'noopener noreferrer', target: '_blank'}, ...children);
 
-// What stands within a line: code, strong, emphasis, struck out, links.
+// Inline markup: code, strong, emphasis, struck out, links.
 function inline(text, depth = 0) {
   if (depth > DEEPEST) return [text];
   const nodes = [];
@@ -61,7 +63,7 @@ function copyText(text, button) {
   field.remove();
 }
 
-// What most languages have alike: comments, texts, numbers, and the commonest words with a meaning of their own.
+// Highlighting that suits most languages: comments, texts, numbers, and the commonest keywords.
 const CODE = new RegExp([
   /(?<comment>\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)|(?<![\w$&])#(?!include|define|if|el|end|pragma)[^\n]*|(?<=^|\s)--\s[^\n]*)/,
   /(?<text>"""[^]*?(?:"""|$)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)/,
@@ -102,8 +104,9 @@ const blanksBefore = line => /^\s*/.exec(line)[0].length;
 const without = (line, blanks) => line.slice(Math.min(blanks, blanksBefore(line)));
 const isOrdered = mark => /\d/.test(mark);
 
-// Lines from `at` on that form a list, and the line behind it. What belongs to an item are blocks of its own: lines that stand
-// as far in as its text, deeper items, and the lines that go on with its paragraph.
+// The lines of a list, from `at` on, and the number of the line behind it. The content of an item
+// is blocks of its own: lines indented as far as its text, deeper items, and lines that continue
+// its paragraph.
 function list(lines, at, depth) {
   const [, blanks, mark] = LIST.exec(lines[at]);
   const made = element(isOrdered(mark) ? 'ol' : 'ul', isOrdered(mark) ? {start: parseInt(mark, 10)} : {});
@@ -137,7 +140,7 @@ function list(lines, at, depth) {
   return [made, at];
 }
 
-// A line's cells; a bar in code, or behind a backslash, is no border.
+// The cells of a line; a bar in code, or behind a backslash, is not a border.
 const cells = line => line.trim().replace(/^\||(?<!\\)\|$/g, '').replace(/\\.|`[^`]*`|\|/g, found => found === '|' ? '\0' : found)
     .split('\0').map(cell => cell.trim());
 
@@ -160,14 +163,14 @@ const isTable = (lines, at) =>
 const begins = (lines, at) => FENCE.test(lines[at]) || /^#{1,6}\s/.test(lines[at]) || LIST.test(lines[at]) ||
     /^\s*>/.test(lines[at]) || RULE.test(lines[at]) || isTable(lines, at);
 
-// A block that begins at a line; nothing where it is a paragraph.
+// A block that begins at a line; nothing where the line begins a paragraph.
 function block(lines, at, depth) {
   const line = lines[at];
   const fence = FENCE.exec(line);
   if (fence) {
     let end = at + 1;
     while (end < lines.length && !lines[end].trim().startsWith(fence[2])) ++end;
-    // Code stands as far in as its fence.
+    // Code is indented as far as its fence.
     const code = lines.slice(at + 1, end).map(inner => without(inner, fence[1].length));
     return [codeBlock(code.join('\n'), fence[3]), end + 1];
   }

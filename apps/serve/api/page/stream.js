@@ -1,4 +1,4 @@
-// Requests to the server that the page came from.
+// Requests to the server from which the page came.
 
 class ServerError extends Error {
   constructor(message, status = 0) {
@@ -18,11 +18,11 @@ async function ask(path, key, options = {}) {
   let message = `${response.status} ${response.statusText}`;
   try {
     message = JSON.parse(text).error.message;
-  } catch {}  // not one of the server's own: a proxy's, say
+  } catch {}  // the error is not the server's own, but a proxy's, for example
   throw new ServerError(message, response.status);
 }
 
-// Calls `take` with the object of each event of an answer that is streamed.
+// Calls `take` with the object of each event of a streamed answer.
 async function streamed(path, key, body, signal, take) {
   const response = await ask(path, key, {method: 'POST', body: JSON.stringify({...body, stream: true}), signal});
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

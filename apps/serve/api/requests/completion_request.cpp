@@ -14,7 +14,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-constexpr uint32_t kMostAnswers = 128;  // as OpenAI
+constexpr uint32_t kMostAnswers = 128;  // OpenAI's limit
 constexpr size_t kMostStops = 16;
 constexpr size_t kMostPrompts = 128;
 

@@ -56,7 +56,7 @@ Json read_message(const Json& given, const std::string& where) {
   }
   for (const char* name : {"name", "tool_call_id", "reasoning_content"})
     if (const auto text = fields.text(name)) message[name] = *text;
-  fields.ignore("annotations");  // of an answer that comes back as OpenAI gave it
+  fields.ignore("annotations");  // returned answers have the field, as OpenAI gave it
   for (const char* name : {"refusal", "audio", "function_call"})
     fields.only(name, nullptr, "messages are texts");
   fields.finish();
@@ -117,7 +117,7 @@ Json read_picture_part(RequestFields& part, std::string_view type) {
 
 bool is_function_name(std::string_view name) {
   constexpr size_t kLongest = 64;
-  constexpr std::string_view kOthers = "_-.:";  // OpenAI has the first two
+  constexpr std::string_view kOthers = "_-.:";  // OpenAI allows the first two
   return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            kOthers.find(c) != kOthers.npos;
@@ -157,7 +157,7 @@ Json read_seen_content(const Json& content, const std::string& where,
 
 Json read_arguments(const Json& given, const std::string& where) {
   if (!given.is_string()) return given;
-  // Clients write calls without arguments so, too.
+  // Clients write calls without arguments in this form, too.
   if (given == "") return Json::object();
   try {
     return parse_json(given.get<std::string>(), where);

@@ -1,4 +1,4 @@
-// Messages and tools of a chat, read into the form that chat templates take.
+// Reads messages and tools of a chat into the form that chat templates take.
 #pragma once
 
 #include <span>
@@ -10,22 +10,22 @@
 
 namespace mulciber::apps::serve {
 
-/// "messages" as CompletionRequest::messages has them. Throws ApiError (400).
+/// "messages" in the form of CompletionRequest::messages. Throws ApiError (400).
 nlohmann::json read_messages(RequestFields& fields);
-/// The functions of "tools" that "tool_choice" leaves, as chats have them; "" where it is "none".
+/// The functions of "tools" that "tool_choice" leaves, in the form of chats; "" where it is "none".
 /// Throws ApiError (400).
 std::string read_tools(RequestFields& fields, ToolForm form);
-/// What a user's message says: the same, or with pictures a list of parts as templates take them,
-/// {"type": "text", "text": ...} and {"type": "image", "url": ...}; the URLs hold pictures
-/// (pictures.h). Chats: {"type": "image_url", "image_url": {"url": ...}}; responses: {"type":
-/// "input_image", "image_url": ...}. Throws ApiError (400) naming the field.
+/// The content of a user's message: a text, or with images a list of parts in the form that
+/// templates take, {"type": "text", "text": ...} and {"type": "image", "url": ...}; the URLs hold
+/// images (pictures.h). Chats: {"type": "image_url", "image_url": {"url": ...}}; responses:
+/// {"type": "input_image", "image_url": ...}. Throws ApiError (400) naming the field.
 nlohmann::json read_seen_content(const nlohmann::json& content, const std::string& where,
                                  std::span<const std::string_view> types);
-/// What a message says: a text, or the texts of a list of parts of these types, one after the
+/// The content of a message: a text, or the texts of a list of parts of these types, one after the
 /// other. Throws ApiError (400) naming the field.
 std::string read_content(const nlohmann::json& content, const std::string& where,
                          std::span<const std::string_view> types);
-/// A call's arguments, which OpenAI has as JSON in a string, as the object that templates take.
+/// A call's arguments, which OpenAI writes as JSON in a string, as the object that templates take.
 /// Throws ApiError (400) naming the field.
 nlohmann::json read_arguments(const nlohmann::json& given, const std::string& where);
 

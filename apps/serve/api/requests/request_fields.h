@@ -1,4 +1,4 @@
-// The fields of a request's JSON object, each read as what it has to be.
+// The fields of a request's JSON object, each read as the type that it must have.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace mulciber::apps::serve {
 /// A text, or the ids of its tokens.
 struct TextOrIds {
   std::string text;
-  std::vector<uint32_t> ids;  // in place of the text, where there are some
+  std::vector<uint32_t> ids;  // replaces the text, where it is not empty
 };
 
 /// The functions throw ApiError (400), naming the field, for a value of another type or out of its
 /// range. A field that is null counts as absent.
 class RequestFields {
  public:
-  /// Throws ApiError where the text is not a JSON object; `where` stands before its fields' names.
+  /// Throws ApiError where the text is not a JSON object. where: stands before the names of fields.
   explicit RequestFields(std::string_view body);
   explicit RequestFields(nlohmann::json object, std::string where);
 
-  /// nullptr where it is absent.
+  /// nullptr where the field is absent.
   const nlohmann::json* find(const std::string& name);
   const nlohmann::json& needed(const std::string& name);
   std::optional<std::string> text(const std::string& name);
@@ -39,15 +39,15 @@ class RequestFields {
   std::vector<std::string> texts(const std::string& name, size_t most);
   /// A text, a list of texts, a list of ids, or a list of such lists.
   std::vector<TextOrIds> texts_or_ids(const std::string& name, size_t most);
-  /// A field that may be absent or have this value, which changes nothing.
+  /// Accepts a field that is absent or has this value, which changes nothing.
   void only(const std::string& name, const nlohmann::json& value, const std::string& why);
-  /// A field of which models without it take one value, which OpenAI refuses as "unsupported_value"
-  /// where it is another.
+  /// Accepts a field for which models without support take one value; for another value OpenAI
+  /// answers "unsupported_value".
   void only_usual(const std::string& name, const std::string& value);
   /// A field without an influence on answers.
   void ignore(const std::string& name);
 
-  /// After all others: refuses a field that nobody asked for, as OpenAI does.
+  /// Refuses fields that nothing has read, as OpenAI does; to be called after all others.
   void finish() const;
   std::string path(const std::string& name) const;
 

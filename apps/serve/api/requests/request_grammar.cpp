@@ -13,7 +13,7 @@
 namespace mulciber::apps::serve {
 namespace {
 
-/// One grammar at most, and errors that name its field.
+/// Holds one grammar at most; errors name its field.
 class Choice {
  public:
   void set(const std::string& field, const std::function<Grammar()>& compile) {
@@ -31,7 +31,7 @@ class Choice {
 };
 
 /// format: a chat's response_format or the text.format of responses, which has the schema and its
-/// name one level higher; `at`: where it stands in the body.
+/// name one level higher; `at`: its path in the body.
 void read_format(const Json& format, const std::string& at, std::string_view body, bool nested,
                  Choice& choice) {
   std::string where = at;
@@ -43,7 +43,7 @@ void read_format(const Json& format, const std::string& at, std::string_view bod
   } else if (type == "json_schema") {
     RequestFields schema(nested ? outer.needed("json_schema") : format,
                          nested ? outer.path("json_schema") : where);
-    // Answers are valid in any case.
+    // Answers are valid whether or not these are set.
     for (const char* name : {"name", "description", "strict"}) schema.ignore(name);
     if (!nested) schema.ignore("type");
     schema.needed("schema");
@@ -70,7 +70,7 @@ void read_text_format(RequestFields& fields, std::string_view body, Choice& choi
   inner.finish();
 }
 
-/// The answer is a call, in the form that Llama 3 writes and every reader of calls takes.
+/// Makes the answer a call, in the form of Llama 3, which every reader of calls takes.
 void read_wanted_call(RequestFields& fields, std::string_view body, bool nested, Choice& choice) {
   const ToolChoice wanted = read_tool_choice(fields, nested ? ToolForm::kNested : ToolForm::kFlat);
   if (wanted.mode != ToolChoice::Mode::kRequired) return;

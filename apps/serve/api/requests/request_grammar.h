@@ -1,4 +1,4 @@
-// What a request says that its answers may be.
+// Reads the grammar that a request sets for its answers.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace mulciber::apps::serve {
 
-/// Whose fields they are.
+/// The kind of request that has the fields.
 enum class GrammarFields { kChat, kCompletion, kResponses };
-/// response_format of a chat, text.format of responses, tool_choice where a tool must be called,
-/// and beyond OpenAI's interface guided_json, guided_regex (as vLLM) and grammar (GBNF, as
-/// llama.cpp). body: that the fields were read from, for the order of properties. Throws ApiError
-/// (400) naming the field.
+/// Reads response_format of a chat, text.format of responses, tool_choice where a tool must be
+/// called, and beyond OpenAI's API guided_json, guided_regex (as in vLLM) and grammar (GBNF, as in
+/// llama.cpp). body: the text from which the fields were read, for the order of properties. Throws
+/// ApiError (400) naming the field.
 std::optional<Grammar> read_grammar(RequestFields& fields, std::string_view body, GrammarFields of);
 
 }  // namespace mulciber::apps::serve

@@ -1,5 +1,5 @@
-// What the bodies of chats, completions and responses say alike: who answers, and how tokens are
-// chosen.
+// Reads the fields that chats, completions and responses share: which model answers, and how tokens
+// are chosen.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace mulciber::apps::serve {
 
-constexpr uint64_t kMostTokens = 1u << 24;  // of an answer, as requests may say
+constexpr uint64_t kMostTokens = 1u << 24;  // most tokens of an answer in a request
 
-// Each throws ApiError (400) naming the field.
+// Each of these throws ApiError (400) naming the field.
 
-/// model, stream, lora, sampling, logit_bias, ignore_eos, lookup, draft, proposals.
+/// Reads model, stream, lora, sampling, logit_bias, ignore_eos, lookup, draft, proposals.
 void read_generation(RequestFields& fields, CompletionRequest& request);
-/// lora.
+/// Reads lora.
 std::vector<AdapterScale> read_adapters(RequestFields& fields);
-/// chat_template_kwargs.
+/// Reads chat_template_kwargs.
 void read_template_variables(RequestFields& fields, CompletionRequest& request);
 
 }  // namespace mulciber::apps::serve

@@ -13,7 +13,7 @@ namespace mulciber::apps::serve {
 namespace {
 
 constexpr size_t kMostItems = 10'000;
-constexpr size_t kMostMetadata = 16, kLongestKey = 64, kLongestValue = 512;  // as OpenAI
+constexpr size_t kMostMetadata = 16, kLongestKey = 64, kLongestValue = 512;  // OpenAI's limits
 constexpr std::string_view kItemPartTypes[] = {"input_text", "output_text", "text"};
 
 Json read_message_item(RequestFields& item) {
@@ -28,7 +28,7 @@ Json read_message_item(RequestFields& item) {
   return {{"role", role}, {"content", read_content(content, path, kItemPartTypes)}};
 }
 
-/// Adds an item to the messages: calls stand in the assistant's message that they belong to.
+/// Adds an item to the messages: calls go into the assistant's message to which they belong.
 void add_item(Json& messages, RequestFields& item) {
   const std::string type = item.text("type").value_or("message");
   for (const char* name : {"id", "status", "phase"}) item.ignore(name);
@@ -93,7 +93,7 @@ void read_include(RequestFields& fields, CompletionRequest& request) {
   for (const std::string& name : fields.texts("include", 16)) {
     if (name == "message.output_text.logprobs")
       request.tells_probabilities = true;
-    else if (name != "reasoning.encrypted_content")  // there is none
+    else if (name != "reasoning.encrypted_content")  // accepted, though no such content exists
       refuse("include", "include: '" + printable(name) + "' is not to be had here",
              "unsupported_parameter");
   }

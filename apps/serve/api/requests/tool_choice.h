@@ -16,8 +16,8 @@ enum class ToolForm { kNested, kFlat };
 struct ToolChoice {
   enum class Mode { kNone, kAuto, kRequired };
   Mode mode = Mode::kAuto;
-  std::optional<std::set<std::string>> names;  // functions that may be called; nothing: all
-  bool hides_others = false;                   // the model is told of those alone
+  std::optional<std::set<std::string>> names;  // functions that may be called; no value: all
+  bool hides_others = false;                   // the model is offered these functions alone
 
   bool allows(const std::string& name) const { return !names || names->contains(name); }
 };
