@@ -12,7 +12,7 @@ namespace mulciber {
 namespace {
 
 constexpr std::array<std::string_view, 6> kWithoutSpaces = {"zh", "ja", "th", "lo", "my", "yue"};
-constexpr double kPositionSeconds = 0.02;  // of an encoder position
+constexpr double kPositionSeconds = 0.02;  // length of an encoder position
 
 std::string decoded(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
   return written_text(tokenizer, std::vector<int32_t>(ids.begin(), ids.end()));

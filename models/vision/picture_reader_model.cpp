@@ -37,7 +37,7 @@ class ReaderArchitecture : public Architecture {
 
 /// Encodes an image to the keys and values of every decoder layer's cross-attention.
 struct PictureReaderModel::Seeing {
-  DataType type;  // of pixels: u32, a word each, or f32, channel by channel
+  DataType type;  // pixels: u32, a word each, or f32, channel by channel
   PictureNormalization normalization;
   Buffer pixels, first;
   Tensor states;

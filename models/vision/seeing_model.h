@@ -22,7 +22,7 @@ struct PictureRequest {
   /// A batch of images: for each its pixels, line by line, one word each whose lowest byte is
   /// channel 0.
   std::span<const std::vector<uint32_t>> pixels;
-  PictureSize size;  // the same for all images
+  PictureSize size;  // one size for all images
   PictureNormalization normalization;
   PictureOutput output = PictureOutput::kPooled;
   bool normalized = false;  // vectors of length 1

@@ -14,7 +14,7 @@ namespace mulciber {
 
 /// Computes an image's embeddings.
 struct VisionLanguageModel::Seeing {
-  DataType type;  // of pixels: u32, a word each, or f32, channel by channel
+  DataType type;  // pixels: u32, a word each, or f32, channel by channel
   PictureNormalization normalization;
   Buffer pixels, first, order;
   Tensor rows;
