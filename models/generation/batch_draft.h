@@ -29,8 +29,8 @@ class BatchDraft {
     uint32_t stream = 0;
     LogitBiases biases;
   };
-  /// Draft tokens behind each text, chosen with the text's sampling settings and random numbers.
-  /// None for a text that does not fit the draft model's context or pages, or that it has not yet
+  /// Draft tokens behind each text, chosen with the text's sampling settings and random numbers. A
+  /// text gets none where it does not fit the draft model's context or pages, or is not yet
   /// prefilled: a call prefills one chunk of one text.
   std::vector<std::vector<uint32_t>> propose(std::span<const Text> texts);
 

@@ -1,4 +1,4 @@
-// What slots share, and how they are exchanged: pages, adapter mixes, states.
+// Sharing between slots, and their exchange: pages, adapter mixes, states.
 #include "models/generation/sequence_slots.h"
 
 #include <algorithm>

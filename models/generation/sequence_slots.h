@@ -98,8 +98,8 @@ class SequenceSlots {
   /// them.
   Choice feed(uint32_t slot, uint32_t count, bool chooses, std::span<const GivenRows> given = {});
   /// How many slots, from the first on, a step computes whose sequences are in the first `places`.
-  /// It is one of few numbers, so that there are few recordings; from 8 on each is at most half as
-  /// large again as the one before.
+  /// Only few numbers occur, so that there are few recordings; from 8 on each number is at most
+  /// half as large again as the one before.
   uint32_t step_places(uint32_t places) const;
   /// Draft tokens behind the last token of a sequence. Each is fed by a row of the step that no
   /// sequence has, at the position and in the way of a later step that feeds it.

@@ -53,8 +53,8 @@ class EncoderDecoder {
   /// Starts the search of one source, to be run in slices. The task has its programs to itself
   /// until it is destroyed.
   std::unique_ptr<SearchTask> start(const GenerationRequest& request, uint32_t pad);
-  /// Opens a search with `places` slots, for sources of at most `source_length` tokens. It has its
-  /// programs to itself until it is destroyed.
+  /// Opens a search with `places` slots, for sources of at most `source_length` tokens. The search
+  /// has its programs to itself until it is destroyed.
   std::unique_ptr<SearchSlots> open_search(uint32_t places, uint32_t source_length,
                                            const GenerationSettings& settings,
                                            const HeadMasks& head_masks);
@@ -65,9 +65,9 @@ class EncoderDecoder {
                            const std::vector<uint32_t>& target, const HeadMasks& head_masks);
   /// Runs a full pass.
   ForwardResult forward(const ForwardRequest& request);
-  /// Starts a full pass of one source and its target, to be run in slices. It can be begun again
-  /// with pairs of at most these rooms, in tokens; 0: as many as the first pair has. It has its
-  /// programs to itself until it is destroyed.
+  /// Starts a full pass of one source and its target, to be run in slices. The pass can be begun
+  /// again with pairs of at most these rooms, in tokens; 0: as many as the first pair has. The pass
+  /// has its programs to itself until it is destroyed.
   std::unique_ptr<TranslationAttention> start_attention(const ForwardRequest& request,
                                                         uint32_t source_room, uint32_t target_room);
   /// Control words before the pass of a request.

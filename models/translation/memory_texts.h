@@ -45,8 +45,8 @@ class MemoryReader {
 /// prompts by length, and the most recently used full passes. Not thread-safe.
 class MemoryTexts : public MemoryReader {
  public:
-  /// memories: the memory of each layer, (1, positions, columns). They must outlive it, and so must
-  /// decoder and weights.
+  /// memories: the memory of each layer, (1, positions, columns). Memories, decoder and weights
+  /// must outlive the object.
   MemoryTexts(Device& device, const Weights& weights, const TextDecoder& decoder,
               std::vector<Tensor> memories, uint64_t memory_limit);
   ~MemoryTexts() override;
