@@ -20,7 +20,7 @@ double text_width(std::string_view text, double size) {
   return display_columns(text) * kColumnEms * size;
 }
 
-// The smallest round number that is not below `largest`: the end of the colour scale.
+// The smallest round number that is not below `largest`, the end of the colour scale.
 double round_scale_end(double largest) {
   for (const double end : {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8})
     if (largest <= end) return end;
@@ -73,8 +73,9 @@ std::size_t Figure::window_of(std::size_t layer) const {
   return kind.windows.empty() ? 0 : kind.windows[layer];
 }
 
-// Language models weigh the first token where they need nothing, often more than all others
-// together; the first rows have little else. The colours range over the rest.
+// Whether a cell belongs to the attention sink. Language models attend to the first token where
+// they need nothing, often more than to all others together, and the first rows have little else.
+// The colours range over the other cells.
 bool Figure::at_sink(std::size_t i) const {
   return alone() && kind.keys > 3 && (i % kind.keys == 0 || i / kind.keys < 2);
 }
@@ -149,7 +150,7 @@ void Figure::choose_labels() {
 void Figure::lay_out() {
   const bool single = panels.size() == 1;
   const double tokens = static_cast<double>(std::max(kind.queries, kind.keys));
-  // Of long texts only some tokens are named, so that cells need not be as high as letters.
+  // In long texts only some tokens are labelled, so that cells need not be as high as letters.
   const double smallest = tokens > 100 ? (single ? 4 : 2) : single ? 12 : 8;
   cell = std::floor(single ? std::clamp((tokens > 100 ? 1600 : 620) / tokens, smallest, 46.0)
                            : std::clamp((tokens > 100 ? 600 : 240) / tokens, smallest, 26.0));
@@ -162,7 +163,7 @@ void Figure::lay_out() {
     row_width = std::max(row_width, text_width(piece_label(token, kLabelColumns), font));
   for (const std::string& token : *keys)
     key_width = std::max(key_width, text_width(piece_label(token, kLabelColumns), font));
-  // Key labels lie flat where they fit, slope where cells are wide, and stand where they are not.
+  // Key labels lie flat where they fit, slope where cells are wide, and stand upright elsewhere.
   angle = key_width <= cell - 6 ? 0 : cell >= 20 ? 45 : 90;
   const double radians = angle * std::numbers::pi / 180;
   const double key_height = key_width * std::sin(radians) + font;

@@ -1,5 +1,5 @@
-// What the static figure shows and where it stands, before a line of it is drawn
-// (apps/attention/svg.cpp draws it).
+// The contents and layout of the static figure, before any of it is drawn (apps/attention/svg.cpp
+// draws it).
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace mulciber::apps {
 
-/// Row-major (queries, keys); a weight that is missing in any of the heads is empty.
+/// Row-major (queries, keys); a weight that is missing in any of the heads has no value.
 using FigureMap = std::vector<std::optional<float>>;
 
 struct Panel {
   std::string caption;
   FigureMap map;
-  std::size_t window = 0;  // keys that a query sees, itself included; 0: all before it
+  std::size_t window = 0;  // keys that a query sees, its own included; 0: all before it
   std::string measures = {};
 };
 
 /// The figure of one kind of attention: panels, titles, labels, and the layout in SVG's user units.
-/// It refers to the maps that it was made of.
+/// It refers to the maps from which it was made.
 struct Figure {
-  /// Throws ShapeError for a layer or head that is not there.
+  /// Throws ShapeError for a layer or head that the maps do not have.
   Figure(const SentenceMaps& maps, const SentenceMaps::Kind& kind, const SvgOptions& options);
 
   static constexpr double kMargin = 18, kAxisGap = 9, kPanelGap = 12, kCaption = 32;
@@ -49,11 +49,11 @@ struct Figure {
   std::string title, description, row_title, key_title;
   bool has_missing = false,
        passed = false;         // passed: a weight is above the end of the colour scale
-  std::size_t label_step = 1;  // every so many tokens have a label
+  std::size_t label_step = 1;  // every label_step-th token has a label
   double scale_end = 1;        // the weight that has the last colour
   double cell = 0, font = 0, left = 0, top = 0, legend_left = 0, width = 0, height = 0,
          panel_width = 0, panel_height = 0;
-  int angle = 0;  // of the keys' labels, in degrees
+  int angle = 0;  // angle of the keys' labels, in degrees
 
  private:
   void choose_panels(const SvgOptions& options);

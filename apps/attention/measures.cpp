@@ -7,7 +7,7 @@
 namespace mulciber::apps {
 namespace {
 
-/// Row-major, double: products of many layers.
+/// A row-major matrix in double precision, for products of many layers.
 struct Matrix {
   std::size_t rows = 0, columns = 0;
   std::vector<double> values;
@@ -35,10 +35,10 @@ Matrix mean_of_heads(const SentenceMaps::Kind& kind, std::size_t layer) {
   return mean;
 }
 
-/// Half of `kept` and half of what is read through `weights`.
+/// Half of `kept` and half of `read` weighted by `weights`.
 Matrix mix(const Matrix& kept, const Matrix& weights, const Matrix& read) {
   Matrix result(weights.rows, read.columns);
-  // Where a row of `read` has no more weights: causal attention leaves the half of them.
+  // The end of the weights in each row of `read`: in causal attention about half of them are zero.
   std::vector<std::size_t> ends(read.rows, read.columns);
   for (std::size_t k = 0; k < read.rows; ++k) {
     while (ends[k] > 0 && read.at(k, ends[k] - 1) == 0) --ends[k];
@@ -104,7 +104,7 @@ std::vector<SentenceMaps::Kind> attention_rollout(const SentenceMaps& maps) {
 
   Matrix source = identity(cross     ? cross->keys
                            : encoder ? encoder->keys
-                                     : 0);  // source tokens in the encoder's output
+                                     : 0);  // source tokens of the encoder's output
   if (encoder) {
     SentenceMaps::Kind kind = rollout_kind(*encoder);
     for (std::size_t layer = 0; layer < encoder->layers; ++layer) {
@@ -115,7 +115,7 @@ std::vector<SentenceMaps::Kind> attention_rollout(const SentenceMaps& maps) {
   }
   if (!decoder) return result;
 
-  // Row i belongs to the step that read target token i, so that token is what the position holds at
+  // Row i belongs to the step that read target token i, so that position i holds this token at
   // first.
   Matrix from_target = identity(decoder->queries),
          from_source(decoder->queries, cross ? cross->keys : 0);

@@ -39,7 +39,7 @@ std::string json_text(const std::string& text) { return json_line(text); }
 
 std::string json_texts(const std::vector<std::string>& texts) { return json_line(texts); }
 
-// Everything of a sentence but the weights, as members without the braces.
+// All members of a sentence except the weights, without the braces.
 std::string json_members(const SentenceMaps& maps) {
   const std::string prompt =
       maps.prompt_tokens > 0 ? fmt::format(R"(,"prompt_tokens":{})", maps.prompt_tokens) : "";
@@ -66,7 +66,7 @@ void append_number(std::string& out, double value) {
   }
 }
 
-// Arrays [layer][head] of what measure_heads finds.
+// Arrays [layer][head] of the measures of measure_heads().
 std::string measure_members(const SentenceMaps::Kind& kind) {
   const std::vector<MapMeasures> heads = measure_heads(kind);
   std::string out;
@@ -100,7 +100,7 @@ void append_weights(std::string& out, const SentenceMaps::Kind& kind) {
   out += "]]]]";
 }
 
-// Whether no query weighs a key behind it: half of such maps need not be kept.
+// Whether no query has weight at a key behind it: half of such maps need not be stored.
 bool is_triangle(const SentenceMaps::Kind& kind) {
   if (kind.queries != kind.keys) return false;
   const std::size_t n = kind.keys;
@@ -115,8 +115,8 @@ bool is_triangle(const SentenceMaps::Kind& kind) {
 }
 
 // Weights as little-endian 16-bit fixed point (65534 is 1, 65535 is missing) in base64: a third of
-// the size of decimals, and finer than the three digits that the page shows. Of triangles, row i
-// has i + 1.
+// the size of decimals, and finer than the three digits that the page shows. Row i of a triangle
+// has i + 1 weights.
 std::string pack_weights(const SentenceMaps::Kind& kind, bool triangle) {
   std::vector<std::uint8_t> bytes;
   bytes.reserve(kind.weights.size() * 2 / (triangle ? 2 : 1) +
@@ -192,7 +192,8 @@ void check_attention(const SentenceMaps& maps) {
                  "decoder input tokens");
     if (!kind.windows.empty())
       check_size(where, "windows", kind.windows.size(), kind.layers, "layers");
-    // Divided rather than multiplied, so that sizes near the limit cannot wrap round to a match.
+    // Sizes are divided rather than multiplied, so that sizes near the limit cannot wrap round to a
+    // match.
     const std::size_t map_size = kind.queries * kind.keys;
     if (kind.weights.size() / kind.layers / kind.heads != map_size ||
         kind.weights.size() != kind.layers * kind.heads * map_size)

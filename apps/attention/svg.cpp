@@ -16,8 +16,9 @@
 namespace mulciber::apps {
 namespace {
 
-// Evenly spaced in OKLab lightness from 0.985 to 0.27 while the hue turns from green to indigo, so
-// that the order of weights survives grey printing and colour blindness. The page has the same.
+// The colours are evenly spaced in OKLab lightness from 0.985 to 0.27 while the hue turns from
+// green to indigo, so that the order of weights survives grey printing and colour blindness. The
+// page has the same colours.
 constexpr std::array<std::string_view, 9> kColours = {"#f6fcf8", "#b6ead7", "#7cd2c7",
                                                       "#3db7be", "#0199b2", "#0d789f",
                                                       "#05598e", "#153a77", "#1a1c5a"};
@@ -151,14 +152,15 @@ class FigureWriter {
 
   void draw_cells(const Panel& panel, double x, double y) {
     const FigureMap& map = panel.map;
-    // The ground is the colour of zero, so that cells of no weight need no rectangle of their own.
+    // The background has the colour of zero, so that cells without weight need no rectangle of
+    // their own.
     const std::string ground = colour_of(0);
     add("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}'/>\n"
         "<g shape-rendering='crispEdges'>\n",
         x, y, figure_.panel_width, figure_.panel_height, ground);
     for (std::size_t i = 0; i < map.size();) {
       const std::string fill = cell_colour(panel, i);
-      std::size_t end = i + 1;  // of a run of cells of one colour
+      std::size_t end = i + 1;  // end of a run of cells of one colour
       while (end % figure_.kind.keys != 0 && cell_colour(panel, end) == fill) ++end;
       if (fill != ground)
         add("<rect x='{:.1f}' y='{:.1f}' width='{}' height='{}' fill='{}'/>\n",
@@ -188,7 +190,7 @@ class FigureWriter {
     for (std::size_t i = 0; i < map.size(); ++i) {
       if (map[i] && *map[i] < 0.005f) continue;
       const std::string number = map[i] ? fmt::format("{:.2f}", *map[i]) : "\xC3\x97";  // U+00D7
-      // From here up the scale white has more contrast than the ink.
+      // Above this point of the scale white has more contrast than the ink.
       const bool dark = map[i] && *map[i] / figure_.scale_end > 0.57;
       add("<text x='{:.1f}' y='{:.1f}' fill='{}'>{}</text>\n",
           x + (static_cast<double>(i % figure_.kind.keys) + 0.5) * figure_.cell,

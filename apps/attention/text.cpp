@@ -119,7 +119,7 @@ std::string piece_label(std::string_view piece, int max_columns) {
     }
     label += kEllipsis;
   }
-  // A piece that would leave no ink is named by its code point.
+  // A piece without visible characters is named by its code point.
   if (display_columns(label) == 0) {
     utf8proc_int32_t first = -1;
     for_each_code_point(clean, [&](utf8proc_int32_t code) { first = first < 0 ? code : first; });

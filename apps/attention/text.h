@@ -1,4 +1,4 @@
-// Token text made safe to show: shared by the attention page and figure.
+// Makes token text safe to show, for the attention page and figure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace mulciber::apps {
 
 /// `text` as valid UTF-8 that every XML 1.0 parser accepts: bytes that are not UTF-8 become U+FFFD,
-/// control characters and noncharacters go.
+/// control characters and noncharacters are removed.
 std::string xml_characters(std::string_view text);
 
 /// `text` through xml_characters, with the five XML specials as entities.

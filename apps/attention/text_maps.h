@@ -1,4 +1,4 @@
-// What the tokens of a language model's text read of one another, as the attention page takes it.
+// Converts the attention maps of a language model's text to those of the attention page.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace mulciber::apps {
 
-/// prompt_tokens: of the text, how many are the prompt's. rollout: of all layers, beside the maps.
-/// Texts, model and device are left to the caller.
+/// prompt_tokens: how many of the text's tokens are the prompt's. rollout: adds that of all layers
+/// to the maps. The caller sets texts, model and device.
 SentenceMaps maps_of_text(TokenAttention found, std::size_t prompt_tokens, bool rollout);
 
 }  // namespace mulciber::apps

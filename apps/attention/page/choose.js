@@ -1,4 +1,4 @@
-// What is shown: the choice of sentence, kind, layer, head and colours, which stands in the address.
+// The choice of sentence, kind, layer, head and colours, which the page's address keeps.
 
 function drawChoices(id, choices) {
   const set = byId(id), old = Array.from(set.querySelectorAll("input"), (input) => input.value);
@@ -11,7 +11,7 @@ function drawChoices(id, choices) {
   for (const input of set.querySelectorAll("input")) input.checked = input.value === String(state[id]);
 }
 
-// The choice stands in the address, so that a view can be kept or passed on.
+// The address holds the choice, so that a view can be kept or passed on.
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1)), wanted = {};
   for (const name of ["sentence", "layer", "head"])
@@ -27,11 +27,11 @@ function writeAddress() {
   try {
     history.replaceState(null, "", address);
   } catch {
-    // Some viewers give a page no address of its own; everything else works there.
+    // Some viewers give a page no address; everything else works there.
   }
 }
 
-// Takes what fits of `wanted`; layers and heads that the kind does not have are clamped.
+// Takes the fields of `wanted` that fit; layers and heads that the kind does not have are clamped.
 function select(wanted) {
   const before = `${state.sentence} ${state.kind} ${state.scale}`;
   Object.assign(state, wanted, {query: -1, key: -1});

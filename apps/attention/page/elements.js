@@ -1,4 +1,4 @@
-// Elements of the page, SVG among them, and colours.
+// Makes elements of the page, SVG among them, and colours.
 
 function element(name, attributes = {}, ...children) {
   const svg = ["svg", "g", "text", "rect", "path", "title"].includes(name);
@@ -37,8 +37,8 @@ function shareOf(weight, end) {
   return Math.min(1, state.scale === "root" ? Math.sqrt(weight) : weight / end);
 }
 
-// One pixel per cell; the style sheet enlarges it without smoothing. Of a map of more than `most` rows or columns a
-// pixel shows the largest of some cells.
+// One pixel per cell; the style sheet enlarges it without smoothing. Where a map has more than
+// `most` rows or columns, a pixel shows the largest of some cells.
 function paint(canvas, kind, layer, map, end, most = Infinity) {
   const step = Math.ceil(Math.max(kind.keys, kind.queries) / most) || 1;
   canvas.width = Math.ceil(kind.keys / step);

@@ -1,6 +1,8 @@
-// The highlighted query and key, which the matrix and the lines share, and what pointer and keyboard do.
+// The highlighted query and key, which the matrix and the lines share, and input by pointer and
+// keyboard.
 
-// query or key may be -1; `at` is the element or point beside which the tip appears, none hides it.
+// query or key may be -1. `at` is the element or point beside which the tip appears; without it the
+// tip is hidden.
 function highlight({query = -1, key = -1, at = null, aloud = false}) {
   Object.assign(state, {query, key});
   const {kind, map, queries, keys} = current, both = query >= 0 && key >= 0;
@@ -67,7 +69,7 @@ function listen() {
   };
   plot.addEventListener("pointermove", point);
   plot.addEventListener("pointerdown", point);
-  // A finger lifts right after a tap: what it chose stays.
+  // A finger lifts right after a tap: its choice stays.
   for (const svg of [plot, links])
     svg.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse") clearHighlight(); });
   plot.addEventListener("keydown", (event) => {

@@ -1,9 +1,9 @@
-// Tokens as labels: what a token looks like on the page, and which tokens are pieces of one word.
+// Tokens as labels: how a token is written on the page, and which tokens are pieces of one word.
 
 const wordMark = "\u2581";
 
-// The mark of a word's start is dropped (words are shown by bars), other spaces become visible, and
-// what has no shape, or would turn the text round, is named by its code point.
+// The marker of a word's start is dropped (bars show words), other spaces become visible, and
+// characters without a shape, or that would turn the text round, are named by their code points.
 function labelOf(token, longest = 16) {
   const text = token.length > 1 && token.startsWith(wordMark) ? token.slice(1) : token;
   const shown = text.replace(/\n/g, "\u21b5").replace(/[\u2581\s]/g, "\u2423")
@@ -14,7 +14,8 @@ function labelOf(token, longest = 16) {
                                   : letters.join("");
 }
 
-// [first, end) of every word that has two or more pieces; punctuation and <...> are not part of it.
+// [first, end) of every word that has two or more pieces; punctuation and <...> are not part of a
+// word.
 function wordsOf(tokens) {
   const words = [];
   const inside = (token) => !token.startsWith(wordMark) && !/^(<.+>|[\p{P}\p{S}\s]+)$/u.test(token);

@@ -1,6 +1,6 @@
 // The lines: the tokens twice, joined by a line for each weight.
 
-// Two rows of tokens where they fit, two columns where they do not. `a` runs along a row of tokens,
+// There are two rows of tokens where they fit, or else two columns. `a` runs along a row of tokens,
 // `b` from the keys to the queries.
 function drawLines() {
   const {kind, map, queries, keys, end} = current;
@@ -49,7 +49,7 @@ function drawLines() {
   plan.keyNodes = nodes(keys, keyAt, keyWidths, keyEdge, -1);
   plan.queryNodes = nodes(queries, queryAt, queryWidths, queryEdge, 1);
 
-  // Fainter lines than a fiftieth of the range could not be seen, and cost most of the time.
+  // Lines fainter than a fiftieth of the range could not be seen, and would cost most of the time.
   const kept = [], most = 2000;
   const middle = (keyEdge + queryEdge) / 2;
   const bend = flat ? (k, q) => `M${keyAt[k]} ${keyEdge + 2}C${keyAt[k]} ${middle} ${queryAt[q]} ${middle} ${queryAt[q]} ${queryEdge - 2}`

@@ -2,8 +2,8 @@
 const byId = (id) => document.getElementById(id);
 const sentences = JSON.parse(byId("data").textContent);
 
-// The same colours as the figure, and their counterpart for dark screens: even steps of OKLab
-// lightness away from the background, so that more weight always stands out more.
+// The colours of the figure, and their counterparts for dark screens: even steps of OKLab lightness
+// away from the background, so that a greater weight always stands out more.
 const lightColours = ["#f6fcf8", "#b6ead7", "#7cd2c7", "#3db7be", "#0199b2", "#0d789f", "#05598e",
                       "#153a77", "#1a1c5a"];
 const darkColours = ["#171923", "#1c304c", "#044c72", "#076b85", "#048b97", "#06ae9d", "#56cd95",
@@ -14,11 +14,12 @@ const kindNames = {encoder: "Encoder self-attention", decoder: "Decoder self-att
 const baseOf = (kind) => kind.kind.replace("_rollout", "");
 const isRollout = (kind) => baseOf(kind) !== kind.kind;
 
-// Layer -1 is the last, head -1 the mean over heads; query and key are the highlighted cell, -1 for none.
+// Layer -1 is the last, head -1 the mean over heads; query and key are the highlighted cell, -1 for
+// none.
 const state = {sentence: 0, kind: "", layer: -1, head: -1, scale: "", query: -1, key: -1};
 const current = {};  // what `state` selects: sentence, kind, map, statistics, colour range
 
-// head -1: the mean of all.
+// A map of the kind; head -1: the mean of all heads.
 function mapOf(kind, layer, head) {
   const keys = kind.keys, make = () => new Float32Array(kind.queries * keys);
   if (head >= 0 || kind.heads === 1) {
@@ -50,8 +51,8 @@ function statisticsOf(map, keys) {
   return rows ? {entropy: entropy / rows, largest: largest / rows} : {entropy: NaN, largest: NaN};
 }
 
-// Language models weigh the first token where they need nothing, often more than all others together, and the first
-// rows have little else: the range "rest" leaves them out.
+// Language models attend to the first token where they need nothing, often more than to all others
+// together, and the first rows have little else: the range "rest" leaves them out.
 const counts = (q, k) => state.scale !== "rest" || k > 0 && q > 1;
 function largestOf(kind, map) {
   let largest = 0;
@@ -60,7 +61,7 @@ function largestOf(kind, map) {
   });
   return largest;
 }
-// The upper end of the colours: of one map, or of all.
+// The upper end of the colours: for one map, or for all.
 const toLargest = () => state.scale === "max" || state.scale === "rest";
 const endOf = (kind, map) => toLargest() && largestOf(kind, map) || 1;
 function endOfAll(kind) {
@@ -70,10 +71,10 @@ function endOfAll(kind) {
       visitMap(kind, layer, head, (q, k, weight) => { if (weight > largest && counts(q, k)) largest = weight; });
   return largest || 1;
 }
-// Behind the query, or before the layer's window.
+// Whether a key is behind the query, or before the layer's window.
 const isMasked = (kind, layer, q, k, weight) => weight === 0 && baseOf(kind) === "decoder" &&
   (k > q || kind.windows && kind.windows[layer] > 0 && k + kind.windows[layer] <= q);
-// A language model's text alone: its prompt and its answer.
+// Whether the sentence is a language model's single text, prompt and answer.
 const isAlone = () => sentences[state.sentence].prompt_tokens > 0;
 const promptEnd = () => {
   const {prompt_tokens: count = 0, target} = sentences[state.sentence];

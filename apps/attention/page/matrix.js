@@ -8,14 +8,14 @@ function drawMatrix() {
   const widest = (tokens, size) => Math.max(...tokens.map((t) => widthOf(labelOf(t), size)));
   const rowRoom = Math.min(widest(queries, 13), 130) + 18;
   const across = room > 900 ? room - rowRoom - 400 : room - rowRoom;  // wide: the lines stand beside
-  // Of long texts some tokens alone are named, and pointed at the others.
+  // In long texts only some tokens are labelled; the pointer shows the others.
   const long = Math.max(keys.length, queries.length), longText = long > 100;
   let cell = Math.floor(Math.min(across / keys.length, (longText ? 1100 : 760) / long));
   cell = Math.max(longText ? 3 : 12, Math.min(46, cell));
   const font = Math.max(9.5, Math.min(13, cell * .78)), step = Math.ceil(font / cell);
   const thin = (i) => i % step ? {class: "thin"} : {};
   const keyWidth = widest(keys, font), rowWidth = widest(queries, font) + 16;
-  // Key labels lie flat where they fit, slope where cells are wide, and stand where they are not.
+  // Key labels lie flat where they fit, slope where cells are wide, and stand upright elsewhere.
   const angle = keyWidth <= cell - 4 ? 0 : cell >= 20 ? 45 : 90;
   const radians = angle * Math.PI / 180;
   const top = Math.ceil(keyWidth * Math.sin(radians) + font + 12);

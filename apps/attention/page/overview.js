@@ -17,7 +17,8 @@ function drawOverview() {
       const name = `Layer ${layer + 1}, ${headName(head)}`;
       const button = element("button", {type: "button", "aria-label": name}, canvas,
         element("small", {}, `L${layer + 1} ${headName(head)}`), measures);
-      // Hundreds of maps of hundreds of tokens: each is painted when it comes into view.
+      // There may be hundreds of maps of hundreds of tokens: each is painted when it comes into
+      // view.
       plan.paintLater.set(button, () => {
         const map = mapOf(kind, layer, head), {entropy, largest} = statisticsOf(map, kind.keys);
         paint(canvas, kind, layer, map, end, 2 * side);

@@ -1,5 +1,6 @@
-// Weights as the command packs them: little-endian 16-bit fixed point, where 65534 is 1 and 65535 is missing. Row i of a
-// triangle has i + 1 of them. Also of the page of `mulciber serve`.
+// Weights as the command packs them: little-endian 16-bit fixed point, where 65534 is 1 and 65535
+// is missing. Row i of a triangle has i + 1 weights. The page of `mulciber serve` uses this file
+// too.
 
 function fixedOf(kind) {
   if (!kind.fixed) {
