@@ -1,6 +1,6 @@
-// adreno_program() of instructions.h: Adreno, as Turnip's "IR3 Assembly" has it. Flags stand in
-// front: (rpt1) issues the instruction once more for the next registers, (nop3) waits after it. The
-// driver's own count has both.
+// adreno_program() of instructions.h: reads Adreno code in the form of Turnip's "IR3 Assembly".
+// Flags stand before the name: (rpt1) issues the instruction once more for the next registers,
+// (nop3) waits after it. The driver's own count includes both.
 //   l48:
 //   (sy)(rpt1)mad.f32 r8.x, r1.x, (r)r2.x, (r)r8.x
 //   br p0.y, #l1028
@@ -9,12 +9,12 @@
 namespace mulciber::apps {
 namespace {
 
-/// "(rpt1)mad.f32" becomes "mad.f32".
+/// Removes a flag: "(rpt1)mad.f32" becomes "mad.f32".
 void without_flag(std::string_view& text) {
   text = trimmed(text.substr(std::min(text.find(')'), text.size() - 1) + 1));
 }
 
-/// Registers r48 to r55 are shared by all lanes, up0 is their predicate.
+/// Whether all lanes share the result: in registers r48 to r55, or in their predicate up0.
 bool one_for_all(std::string_view result) {
   if (begins(result, "up", "ur")) return true;
   while (result.starts_with('(')) without_flag(result);
@@ -51,7 +51,7 @@ Program adreno_program(std::string_view text) {
   Program program;
   for (std::string_view line; next_line(text, line);) {
     line = trimmed(line);
-    // The heading, constants, and figures at the end.
+    // These are the heading, constants, and figures at the end.
     if (line.empty() || begins(line, ";", "@", "Native")) continue;
     if (line.ends_with(':')) {
       program.label(line.substr(0, line.size() - 1));

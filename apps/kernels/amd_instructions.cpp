@@ -1,11 +1,11 @@
-// amd_program() of instructions.h: AMD GCN and RDNA, as RADV's "Assembly" has them: a label BB7:
-// per block, an instruction per line.
+// amd_program() of instructions.h: reads AMD GCN and RDNA code in the form of RADV's "Assembly": a
+// label BB7: per block, an instruction per line.
 #include "apps/kernels/instructions.h"
 
 namespace mulciber::apps {
 namespace {
 
-/// Multiply-adds of one lane that a vector instruction does; 0 where it does something else.
+/// The multiply-adds of one lane that a vector instruction makes; 0 for other instructions.
 double amd_multiply_adds(std::string_view name) {
   name.remove_prefix(2);
   if (name.starts_with("dual_")) name.remove_prefix(5);
@@ -25,7 +25,7 @@ Operation amd_operation(std::string_view name, std::string_view operands, bool h
     const double multiply_adds = amd_multiply_adds(name);
     return {multiply_adds > 0 ? &InnerLoop::fma : &InnerLoop::arithmetic, multiply_adds};
   }
-  // What RADV spills to shared memory lies where the lane's number says.
+  // Values that RADV spills to shared memory lie at the lane's number.
   if (contains(name, "_addtid_")) return {&InnerLoop::scratch};
   if (name.starts_with("ds_")) return {&InnerLoop::shared};
   if (name.starts_with("scratch_")) return {&InnerLoop::scratch};
@@ -36,8 +36,8 @@ Operation amd_operation(std::string_view name, std::string_view operands, bool h
              "s_setpc"))
     return {&InnerLoop::control};
   if (name.starts_with("s_")) return {&InnerLoop::scalar};
-  // GCN before scratch_: no register of lanes for an address, one of the scalar unit's for an
-  // offset. So look loads of one address for all lanes as well, where a shader has no scratch.
+  // GCN before scratch_ instructions addresses scratch without a lane register, by a scalar offset.
+  // Loads of one address for all lanes look the same in a shader without scratch.
   if (has_scratch && name.starts_with("buffer_") && contains(operands, ", off, s[") &&
       contains(operands, "], s"))
     return {&InnerLoop::scratch};
@@ -62,7 +62,7 @@ Program amd_program(std::string_view text, bool has_scratch) {
       program.issue(last, times);
       continue;
     }
-    const size_t second = line.find(" :: ");  // RDNA 3 issues two at once
+    const size_t second = line.find(" :: ");  // RDNA 3 issues two operations at once
     std::string_view first = line.substr(0, second);
     const std::string_view name = next_word(first);
     last = amd_operation(name, first, has_scratch);

@@ -1,4 +1,4 @@
-// Rows compiled for the shapes of their ops, and what the driver says of each.
+// Compiles rows for the shapes of their ops, and collects the driver's statistics of each.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace mulciber::apps {
 
-/// One pipeline: a row for some types, with the constants that some shapes give it.
+/// One pipeline: a row for some types, with the specialization constants of some shapes.
 struct CompiledRow {
   const Kernel* row;
   KernelTypes types;
   PipelineKey key;
   std::string shape_format;
   std::vector<std::vector<uint64_t>> shapes = {};
-  std::vector<std::array<uint32_t, 3>> groups = {};    // of the dispatch for each shape
-  std::vector<std::vector<uint64_t>> chosen_for = {};  // of the shapes, those it is selected for
+  std::vector<std::array<uint32_t, 3>> groups = {};    // workgroups of each shape's dispatch
+  std::vector<std::vector<uint64_t>> chosen_for = {};  // the shapes for which it is selected
   CompiledPipeline compiled = {};
-  std::string failure = {};  // why there is none
+  std::string failure = {};  // why the pipeline could not be made
 };
 
 /// The pipelines of rows, not compiled yet.

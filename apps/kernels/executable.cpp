@@ -12,12 +12,13 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// How a driver names a figure, in lower case. Several of one figure are added up.
+/// A driver's name of a figure, in lower case. Values of several names of one figure are added up.
 struct Naming {
   double PipelineFigures::*figure;
   const char* name;
 };
-// RADV, ANV, NVK, Turnip, Honeykrisp, panvk and v3dv of Mesa 26.1 and 25.0; NVIDIA's own.
+// The names are those of RADV, ANV, NVK, Turnip, Honeykrisp, panvk and v3dv of Mesa 26.1 and 25.0,
+// and of NVIDIA's own driver.
 constexpr Naming kNamings[] = {
     {&PipelineFigures::registers, "vgprs"},
     {&PipelineFigures::registers, "max live registers"},

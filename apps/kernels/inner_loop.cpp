@@ -10,7 +10,7 @@ namespace {
 /// Instructions of one loop, by index.
 struct Loop {
   size_t head;
-  std::vector<size_t> tails = {};  // from which it begins anew
+  std::vector<size_t> tails = {};  // instructions that jump back to the head
   std::vector<bool> holds = {};
   size_t size = 0;
   double own = 0;  // multiply-adds outside the loops inside it
@@ -25,9 +25,10 @@ std::vector<std::vector<size_t>> followers(const std::vector<Instruction>& code)
   return next;
 }
 
-/// An edge back to an instruction still on the path of a depth-first walk closes a loop. What
-/// compilers make of shaders is reducible, so its target is the loop's only entry. What the walk
-/// never reaches (nops that align a loop, behind a jump) leads nowhere afterwards.
+/// Finds loops: an edge back to an instruction that is still on the path of a depth-first walk
+/// closes one. Compilers make reducible code of shaders, so the edge's target is the loop's only
+/// entry. Instructions that the walk never reaches (nops that align a loop, behind a jump) get no
+/// edges afterwards.
 std::vector<Loop> loop_heads(std::vector<std::vector<size_t>>& next) {
   std::vector<Loop> loops;
   enum : uint8_t { kNew, kOnPath, kDone };
@@ -58,7 +59,7 @@ std::vector<Loop> loop_heads(std::vector<std::vector<size_t>>& next) {
   return loops;
 }
 
-/// The natural loop: whatever reaches a tail without passing the head.
+/// Fills the natural loop: all instructions that reach a tail without passing the head.
 void fill(Loop& loop, const std::vector<std::vector<size_t>>& previous) {
   loop.holds.assign(previous.size(), false);
   loop.holds[loop.head] = true;
@@ -85,7 +86,7 @@ std::optional<InnerLoop> count(const std::vector<Instruction>& code) {
     for (const size_t to : next[i]) previous[to].push_back(i);
   }
   for (Loop& loop : loops) fill(loop, previous);
-  // From the inside out: the first that holds an instruction is the innermost that does.
+  // Inner loops come first, so that the first loop that holds an instruction is the innermost.
   std::stable_sort(loops.begin(), loops.end(),
                    [](const Loop& a, const Loop& b) { return a.size < b.size; });
   for (size_t i = 0; i < code.size(); ++i) {
@@ -119,7 +120,7 @@ std::optional<InnerLoop> count(const std::vector<Instruction>& code) {
   return sum;
 }
 
-/// A matrix instruction of AMD or NVIDIA is the whole subgroup's: each lane has its share.
+/// A matrix instruction of AMD or NVIDIA works for the whole subgroup: each lane gets its share.
 void share(std::vector<Instruction>& code, uint32_t subgroup_size) {
   for (Instruction& instruction : code) {
     if (instruction.counts.matrix > 0) instruction.counts.multiply_adds /= subgroup_size;
@@ -141,7 +142,7 @@ std::optional<InnerLoop> inner_loop(std::string_view representation, std::string
   } else if (representation.starts_with("QPU")) {
     program = v3d_program(text);
   } else if (representation == "Assembly") {
-    // Two drivers' word for theirs.
+    // Two drivers use this name for their assembly.
     const std::string_view first = trimmed(text);
     program = first.starts_with("BB")        ? amd_program(text, has_scratch)
               : first.starts_with("clause_") ? bifrost_program(text)

@@ -46,7 +46,8 @@ int number_in(std::string_view text) {
 }
 
 double shape_product(std::string_view name) {
-  // Three numbers parted by one letter each; types before and behind are of two letters or more.
+  // Three numbers are separated by one letter each; types before and behind have two letters or
+  // more.
   for (size_t at = 0; at < name.size(); ++at) {
     if (std::isdigit(static_cast<unsigned char>(name[at])) == 0) continue;
     double product = 1;

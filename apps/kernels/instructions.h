@@ -1,5 +1,5 @@
-// Disassembly of each instruction set, read as far as counting needs: what an instruction does, and
-// which may follow it.
+// Reads the disassembly of each instruction set as far as counting needs: the work of an
+// instruction, and the instructions that may follow it.
 #pragma once
 
 #include <map>
@@ -17,15 +17,15 @@ using Work = uint32_t InnerLoop::*;
 
 struct Operation {
   Work work;
-  double multiply_adds = 0;  // for each lane; of matrix instructions: in all
+  double multiply_adds = 0;  // for each lane; for matrix instructions: in all
 };
 
 struct Instruction {
   InnerLoop counts = {};
-  // Of a machine without multiply-adds: a product and a sum make one.
+  // For a machine without multiply-adds: a product and a sum count as one.
   uint32_t products = 0, sums = 0;
-  bool ends = false;                 // what stands behind it follows only by a jump
-  std::vector<size_t> targets = {};  // others that may follow
+  bool ends = false;                 // the next instruction follows only by a jump
+  std::vector<size_t> targets = {};  // other instructions that may follow
 
   void add(Operation operation, uint32_t times = 1) {
     counts.*operation.work += times;
@@ -36,7 +36,8 @@ struct Instruction {
 /// A program, entered at its first instruction. Parsers fill it from the top of the text.
 class Program {
  public:
-  /// A new instruction, or `times` alike in a row. It stays where it is until the next.
+  /// Adds an instruction, or `times` equal ones in a row. The reference is valid until the next
+  /// call.
   Instruction& issue(uint32_t times = 1) {
     code_.emplace_back().counts.instructions = times;
     return code_.back();
@@ -46,12 +47,13 @@ class Program {
     instruction.add(operation, times);
     return instruction;
   }
-  /// The next instruction is called so.
+  /// Gives the next instruction a name.
   void label(std::string_view name) { labels_.insert_or_assign(std::string(name), code_.size()); }
-  /// The last instruction may go to that one, which may stand further down. Nowhere: it ends here.
+  /// Adds a jump from the last instruction to a name, which may be defined later. A name that is
+  /// never defined ends the program here.
   void jump(std::string_view name) { jumps_.emplace_back(code_.size() - 1, name); }
 
-  /// All instructions, jumps resolved. Those whose target is unknown go nowhere.
+  /// Returns all instructions with jumps resolved. Jumps to unknown names have no target.
   std::vector<Instruction> take();
   std::vector<Instruction>& code() { return code_; }
 
@@ -61,7 +63,7 @@ class Program {
   std::vector<std::pair<size_t, std::string>> jumps_;
 };
 
-/// has_scratch: as inner_loop() is told.
+/// has_scratch: see inner_loop().
 Program amd_program(std::string_view text, bool has_scratch);          // RADV
 Program nvidia_program(std::string_view text);                         // NVK
 Program intel_program(std::string_view text, uint32_t subgroup_size);  // ANV, hasvk
@@ -70,10 +72,10 @@ Program valhall_program(std::string_view text);                        // panvk
 Program bifrost_program(std::string_view text);                        // panvk
 Program v3d_program(std::string_view text);                            // v3dv
 
-/// The next line of a text, taken off its front; false at the end.
+/// Takes the next line off the front of a text; false at the end.
 bool next_line(std::string_view& text, std::string_view& line);
 std::string_view trimmed(std::string_view text);
-/// The first word of a line, taken off its front together with blanks; "" at the end.
+/// Takes the first word and the blanks around it off the front of a line; "" at the end.
 std::string_view next_word(std::string_view& line);
 /// The part of a text before a character; all of it where there is none.
 std::string_view before(std::string_view text, char c);

@@ -1,5 +1,5 @@
-// intel_program() of instructions.h: Intel, as ANV's "GEN Assembly" has it. A number of lanes
-// stands behind the name, and what a message asks for in a line of its own:
+// intel_program() of instructions.h: reads Intel code in the form of ANV's "GEN Assembly". The
+// number of lanes stands behind the name, and a message's contents in a line of their own:
 //   mad(16)   g11<1>F   g4<8,8,1>F   g6<8,8,1>F   g2<1,1,1>F { align1 1H };
 //   send(16)  g36UD     g117UD       nullUD       0x04403500   0x00000000
 //             slm MsgDesc: ( load, a32, d32, V4, ...
@@ -21,12 +21,13 @@ Work message_work(std::string_view description) {
   return &InnerLoop::memory;
 }
 
-/// "F" of "g11<1>F"
+/// The type of an operand: "F" of "g11<1>F".
 std::string_view type_of(std::string_view operand) {
   return operand.substr(operand.find_last_of(">0123456789") + 1);
 }
 
-/// Of dpas.8x8: eight steps deep, each over the elements that a double word holds, eight rows.
+/// The multiply-adds of dpas.8x8: eight steps deep, each over the elements in a double word, eight
+/// rows.
 double matrix_multiply_adds(std::string_view name, int lanes, std::string_view operands) {
   next_word(operands), next_word(operands);
   const std::string_view type = type_of(next_word(operands));
@@ -56,9 +57,9 @@ Program intel_program(std::string_view text, uint32_t subgroup_size) {
       program.label(line.substr(0, line.size() - 1));
       continue;
     }
-    const bool uniform = contains(line, "WE_all");  // whatever lanes are on: no lane's own value
+    const bool uniform = contains(line, "WE_all");  // whatever the mask: not per lane
     if (line.starts_with('(')) next_word(line);     // its predicate
-    // "math exp(16)": the name has two words.
+    // The name has two words in "math exp(16)".
     const std::string_view name = trimmed(before(before(line, '('), ';'));
     const int lanes = number_in(line.substr(std::min(line.find('(') + 1, line.size())));
     const double share = static_cast<double>(lanes) / subgroup_size;
@@ -72,7 +73,7 @@ Program intel_program(std::string_view text, uint32_t subgroup_size) {
     } else if (begins(name, "sync bar", "wait", "if", "else", "endif", "while", "break", "cont",
                       "halt", "jmpi", "call", "ret", "do", "brd", "brc", "goto", "join")) {
       program.issue({&InnerLoop::control});
-      // All else jumps forward, within the loop or out of it: a loop is what lies in between.
+      // Other branches jump forward, within the loop or out of it: the loop is the code between.
       if (name == "while") {
         next_word(operands);  // "JIP:"
         program.jump(next_word(operands));

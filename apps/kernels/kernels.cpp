@@ -1,4 +1,5 @@
-// `mulciber kernels`: every row that runs here through the driver's compiler, and what it says.
+// `mulciber kernels`: compiles every row that runs on the device, and prints the driver's
+// statistics.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -106,7 +107,7 @@ nlohmann::json to_json(const CompiledRow& pipeline, const Capabilities& device) 
   return row;
 }
 
-/// One file for each text that the compiler gives of a pipeline.
+/// Writes a file for each text that the compiler gives for a pipeline.
 void write_representations(const CompiledRow& pipeline, const std::string& folder, size_t index) {
   for (const PipelineExecutable& executable : pipeline.compiled.executables) {
     for (const auto& [name, text] : executable.representations) {
@@ -216,7 +217,7 @@ void add_kernels(Command& app, int& code) {
       "Example: mulciber kernels --kernel 'matmul_tiled*' --disassembly asm");
   command.callback([options, &code] {
     options->device_options.pipeline_statistics = true;
-    // Verdicts of a self-test do not matter to a compiler, and nothing shall run.
+    // A self-test's verdicts do not matter to a compiler, and nothing may run.
     options->device_options.cache_folder.clear();
     options->device_options.ignore_verdicts = true;
     code = run_kernels(*options);

@@ -1,8 +1,9 @@
-// valhall_program() and bifrost_program() of instructions.h: Mali, as panvk's "Assembly" has it.
+// valhall_program() and bifrost_program() of instructions.h: read Mali code in the form of panvk's
+// "Assembly".
 // Valhall: an instruction per line, branches by distance.
 //   FMA.f32 r13, r9, r7, ^r13
 //   BRANCHZ.eq.reconverge 0x0, offset:-51
-// Bifrost: clauses of tuples, each of which a line with * begins: one operation for the unit of
+// Bifrost: clauses of tuples. A line with * begins a tuple: one operation for the unit of
 // multiply-adds, one (+) for the unit of sums and messages.
 //   clause_5:
 //       *FMA.f32 r1:t0, r2, r3, r1
@@ -23,16 +24,16 @@ Operation mali_operation(std::string_view name, std::string_view operands) {
   if (begins(name, "LOAD", "STORE", "LD_", "ST_", "LEA_", "ATOM", "ACMPXCHG", "AXCHG", "TEX",
              "BLEND"))
     return {&InnerLoop::memory};
-  // A product alone is a multiply-add of minus zero.
+  // A single product is a multiply-add with minus zero.
   if (begins(name, "FMA.") && !operands.ends_with("0x0.neg") && !operands.ends_with("#0.neg"))
     return {&InnerLoop::fma, contains(name, ".v2f16") ? 2.0 : 1.0};
   return {&InnerLoop::arithmetic};
 }
 
-/// What the upper halves of addresses point to: they come from registers of the hardware's own.
+/// Tracks the upper halves of addresses, which come from the hardware's own registers.
 class AddressHalves {
  public:
-  /// Work of a load or store, by its address.
+  /// The class of work of a load or store, by its address.
   Work work_of(std::string_view operands) const {
     if (const Work work = named(operands); work != nullptr) return work;
     // "@r9, ^r14, offset:0": the address is the pair of registers that begins with r14.
@@ -41,7 +42,7 @@ class AddressHalves {
     const auto found = halves_.find(register_in(address) + 1);
     return found == halves_.end() ? &InnerLoop::memory : found->second;
   }
-  /// An instruction writes its first operand.
+  /// Records a write: an instruction writes its first operand.
   void written(std::string_view name, std::string_view operands) {
     std::string_view results = before(operands, ',');
     const std::string_view source = operands.substr(std::min(results.size() + 1, operands.size()));
@@ -94,7 +95,7 @@ Program valhall_program(std::string_view text) {
     program.issue(operation).ends = begins(name, "NOP.end");
     if (const size_t offset = line.find("offset:");
         begins(name, "BRANCHZ") && offset != line.npos) {
-      // Distances count from the next instruction; zero is always zero.
+      // Distances count from the next instruction. A branch on a constant zero is always taken.
       program.jump(std::to_string(here + 1 + number_in(line.substr(offset + 7))));
       program.code().back().ends = line.starts_with("0x0,") && contains(name, ".eq");
     }
@@ -112,7 +113,7 @@ Program bifrost_program(std::string_view text) {
     line.remove_prefix(1);
     const std::string_view name = next_word(line);
     const Operation operation = mali_operation(name, line);
-    // Empty halves do not count, but a tuple of two is one that waits.
+    // Empty halves do not count, but a tuple of two empty halves is a wait.
     if (!second || program.code().empty()) program.issue();
     Instruction& tuple = program.code().back();
     const bool empty = tuple.counts.nops > 0;

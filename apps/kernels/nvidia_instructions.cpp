@@ -1,5 +1,5 @@
-// nvidia_program() of instructions.h: NVIDIA, as NVK's "NAK assembly" has it: blocks that name
-// those which may follow them.
+// nvidia_program() of instructions.h: reads NVIDIA code in the form of NVK's "NAK assembly": each
+// block names the blocks that may follow it.
 //   block 7 L13 [6] -> {
 //   @!p0  r8 = ffma.ftz r38 r46 r8   // delay=1
 //   } -> [8, 9]
@@ -11,7 +11,7 @@ namespace {
 Operation nvidia_operation(std::string_view name, std::string_view result) {
   if (begins(name, "hmma", "imma", "qmma", "bmma"))
     return {&InnerLoop::matrix, shape_product(name)};
-  // Registers and predicates of the uniform datapath.
+  // These are registers and predicates of the uniform datapath.
   if (begins(result, "ur", "up") || begins(name, "ldc", "r2ur")) return {&InnerLoop::scalar};
   if (begins(name, "ffma2", "hfma2")) return {&InnerLoop::fma, 2};
   if (begins(name, "ffma", "hfma", "dfma")) return {&InnerLoop::fma, 1};
@@ -38,11 +38,11 @@ Program nvidia_program(std::string_view text) {
     if (line.starts_with("block")) {
       next_word(line);
       program.label(next_word(line));
-      program.issue(0);  // stands for a block that may be empty
+      program.issue(0);  // a placeholder for a block that may be empty
       continue;
     }
     if (line.starts_with('}')) {
-      // The list of followers is complete, so no block runs on into the one below it.
+      // The list of followers is complete, so that no block falls through to the one below.
       if (program.code().empty()) continue;
       program.code().back().ends = true;
       line = line.substr(std::min(line.find('['), line.size()));

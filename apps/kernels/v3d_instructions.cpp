@@ -1,6 +1,6 @@
-// v3d_program() of instructions.h: Broadcom V3D, as v3dv's "QPU" has it: a word holds an operation
-// of the unit of sums, one of the unit of products, and signals. Branches tell a distance in bytes,
-// eight to a word.
+// v3d_program() of instructions.h: reads Broadcom V3D code in the form of v3dv's "QPU": a word
+// holds an operation of the unit of sums, one of the unit of products, and signals. Branches give a
+// distance in bytes, eight to a word.
 //   fadd rf1, rf0, rf17   ; fmul rf2, rf3, rf4   ; thrsw; ldunif
 //   bu.anyap  -616, r:unif
 #include <set>
@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kDelaySlots = 3;
 
-/// Spilled registers and private arrays lie behind one register, which the program makes at its
-/// start from the numbers of its thread (tidx) and lane (eidx). All other addresses, shared
-/// memory's too, are of plain memory.
+/// Finds accesses to scratch. Spilled registers and private arrays lie behind one register, which
+/// the program computes at its start from the numbers of its thread (tidx) and lane (eidx). All
+/// other addresses, shared memory's too, are of plain memory.
 class ScratchBase {
  public:
-  /// Whether the operation, of that name and operands, addresses scratch.
+  /// Whether the operation with that name and these operands addresses scratch.
   bool addressed(std::string_view name, std::string_view operands) {
     const std::string_view result = before(operands, ',');
     std::string_view sources = operands.substr(result.size());
@@ -62,7 +62,7 @@ class ScratchBase {
 Program v3d_program(std::string_view text) {
   Program program;
   ScratchBase scratch;
-  uint32_t data = 0;  // written for a store whose address is still to come
+  uint32_t data = 0;                             // written for a store whose address follows
   std::vector<std::pair<size_t, int>> branches;  // word, distance in words
   std::vector<bool> always;
   for (std::string_view line; next_line(text, line);) {
@@ -76,7 +76,7 @@ Program v3d_program(std::string_view text) {
       always.push_back(!contains(name, "."));
       continue;
     }
-    bool waits = true;  // signals alone: for the result of a load, a uniform, another thread
+    bool waits = true;  // signals alone: waits for a load, a uniform, another thread
     for (int unit = 0; unit < 2; ++unit) {
       std::string_view operands = trimmed(before(line, ';'));
       line.remove_prefix(std::min(before(line, ';').size() + 1, line.size()));
@@ -106,7 +106,7 @@ Program v3d_program(std::string_view text) {
     }
     if (waits) word.add({&InnerLoop::nops});
   }
-  // Three words behind a branch are still executed.
+  // The three words behind a branch are still executed.
   for (size_t i = 0; i < branches.size(); ++i) {
     const auto [from, distance] = branches[i];
     const size_t last = from + kDelaySlots;
