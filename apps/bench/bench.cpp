@@ -1,4 +1,4 @@
-// `mulciber bench`: how fast each kernel row is, beside the least time the device could take.
+// `mulciber bench`: the time of each kernel row, beside the least time that the device could take.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ struct Result {
   std::string shape_format;
   Timing timing;
   bool chosen = false;
-  std::string kind = {};  // of --kinds
+  std::string kind = {};  // set with --kinds
 
   double seconds() const { return timing.median_ms / 1000; }
   double floor_seconds(const Peaks& peaks) const {
@@ -68,7 +68,7 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
         });
   }
   if (isatty(STDERR_FILENO)) tell("\r\033[K");
-  // Rows side by side, shape after shape.
+  // Rows of one shape stand side by side, shape after shape.
   std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) {
     auto key = [](const Result& r) {
       return std::tuple(r.row->op, r.shape, r.types.activation, r.types.weight);
@@ -78,7 +78,7 @@ std::vector<Result> measure(Device& device, const std::vector<const Kernel*>& ro
   return results;
 }
 
-/// Each kind of an op's problem by the row that selection takes for it.
+/// Measures each kind of an op's problem with the row that selection takes for it.
 std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel*>& rows,
                                   const BenchOptions& options) {
   std::vector<Result> results;
@@ -104,7 +104,7 @@ std::vector<Result> measure_kinds(Device& device, const std::vector<const Kernel
   return results;
 }
 
-/// A row that serves several types says which.
+/// The row's id, with its types where it serves several.
 std::string row_and_type(const Result& r) {
   const std::string row = r.types == r.row->types
                               ? r.row->id

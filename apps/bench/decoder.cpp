@@ -17,7 +17,7 @@ struct Measured {
   std::vector<double> prefill, decode;  // tokens per second
   double load_seconds = 0;
   uint64_t weight_bytes = 0, step_bytes = 0, peak_bytes = 0;
-  size_t dispatches = 0;  // of a step
+  size_t dispatches = 0;  // in a step
 };
 
 /// A model with room for one run, and the run.
@@ -33,7 +33,7 @@ class Bench {
                         .context = options.prompt + options.tokens + 1,
                         .sequences = 1})),
         batch_(device, network(), {1, network().context}, std::nullopt) {
-    // Any ids will do: nothing of the time depends on them.
+    // The time does not depend on the ids, so any will do.
     for (uint32_t i = 0; i < std::max(options.prompt, 1u); ++i)
       prompt_.push_back((i * 7919 + 13) % network().vocabulary);
   }
@@ -67,7 +67,7 @@ int bench_decoder(const ModelBench& options, const OpenModel& opened) {
   const Peaks peaks = measure_peaks(*device);
   {
     Bench bench(*device, opened, options);
-    bench.run();  // pipelines, programs and the driver's compiler
+    bench.run();  // warms up pipelines, programs and the driver's compiler
     for (uint32_t i = 0; i < options.repeats; ++i) {
       const SequenceResult result = bench.run();
       measured.prefill.push_back(per_second(result.prompt_tokens, result.prefill_seconds));

@@ -6,9 +6,9 @@
 
 namespace mulciber::apps {
 
-/// Takes in `options.prompt` tokens and decodes `options.tokens`, `options.repeats` times, once
-/// more under the profiler, and prints tokens per second (medians) and per kernel row: time,
-/// achieved rates, floor, ratio and share of the decode steps. Throws as TextGenerator does.
+/// Prefills `options.prompt` tokens and decodes `options.tokens`, `options.repeats` times, and once
+/// more under the profiler. Prints tokens per second (medians) and per kernel row: time, achieved
+/// rates, floor, ratio and share of the decode steps. Throws as TextGenerator does.
 int bench_decoder(const ModelBench& options, const OpenModel& opened);
 
 }  // namespace mulciber::apps

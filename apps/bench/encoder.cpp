@@ -23,7 +23,7 @@ constexpr uint32_t kBatchTokens = 2048;
 
 using Batches = std::vector<std::vector<size_t>>;
 
-/// Texts of every length between the bounds, none beside its like.
+/// Texts of lengths all over the range between the bounds; neighbours differ in length.
 std::vector<EncoderInput> texts_of(const EncoderConfig& config) {
   const uint32_t longest = std::min(kLongestText, config.context);
   const uint32_t shortest = std::min(kShortestText, longest);
@@ -32,14 +32,15 @@ std::vector<EncoderInput> texts_of(const EncoderConfig& config) {
     const size_t place = i * 37 % kTexts;  // 37 and 64 have no common divisor
     const auto length =
         shortest + static_cast<uint32_t>((longest - shortest) * place / (kTexts - 1));
-    // Any ids will do: nothing of the time depends on them.
+    // The time does not depend on the ids, so any will do.
     for (uint32_t k = 0; k < length; ++k)
       texts[i].ids.push_back((k * 7919 + 13) % config.vocabulary);
   }
   return texts;
 }
 
-/// As they come: as many as stay within the bound when padded to the longest of them.
+/// Batches in the order of the texts: as many texts as stay within the bound when padded to the
+/// longest of them.
 Batches batches_in_order(std::span<const EncoderInput> texts) {
   Batches batches;
   size_t longest = 0;
@@ -68,7 +69,7 @@ size_t token_count(std::span<const EncoderInput> texts) {
 
 struct Encoded {
   double seconds = 0;
-  double padding = 0;  // of the tokens that are computed, the share of those that are of no text
+  double padding = 0;  // share of padding among the computed tokens
 };
 
 Encoded encode(EncodingModel& model, std::span<const EncoderInput> texts, const Batches& batches) {
@@ -102,7 +103,7 @@ int bench_encoder(const ModelBench& options, const OpenModel& opened) {
     const std::vector<EncoderInput> texts = texts_of(encoder.config());
     const Batches in_order = batches_in_order(texts), by_length = sorted_batches(texts);
     const auto tokens = token_count(texts);
-    // Pipelines, programs and the driver's compiler.
+    // These runs warm up pipelines, programs and the driver's compiler.
     mixed_padding = encode(encoder, texts, in_order).padding;
     sorted_padding = encode(encoder, texts, by_length).padding;
     for (uint32_t i = 0; i < options.repeats; ++i) {

@@ -6,9 +6,10 @@
 
 namespace mulciber::apps {
 
-/// Encodes texts of 8 to 256 tokens in batches as they come and sorted by length, `options.repeats`
-/// times in turns, then the sorted ones under the profiler, and prints tokens per second (medians),
-/// the share of padding, and per kernel row what kernel_rows() has. Throws as TextEncoder does.
+/// Encodes texts of 8 to 256 tokens in batches in their own order and sorted by length,
+/// interleaved, `options.repeats` times, then the sorted ones under the profiler. Prints tokens per
+/// second (medians), the share of padding, and per kernel row the numbers of kernel_rows(). Throws
+/// as TextEncoder does.
 int bench_encoder(const ModelBench& options, const OpenModel& opened);
 
 }  // namespace mulciber::apps

@@ -16,21 +16,21 @@
 namespace mulciber::apps {
 namespace {
 
-/// Of all the process's threads, those of a software driver included.
+/// Processor time of all the process's threads, those of a software driver included.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
-/// Of each run.
+/// Times of each run.
 struct StepTimes {
   std::vector<double> wall, processor;  // seconds a step
 };
 
 struct GrammarRuns {
   StepTimes with, without;
-  std::vector<double> begin;    // seconds: grammar compiled, first mask found
+  std::vector<double> begin;    // seconds until the grammar is compiled and the first mask is found
   std::vector<double> grammar;  // seconds a step
-  std::vector<double> share;    // of a step's wall time
+  std::vector<double> share;    // share of a step's wall time
   uint32_t steps = 0;
 };
 
@@ -43,7 +43,7 @@ class GrammarBench {
         batch_(batch),
         grammars_(std::move(tokenizer), network.vocabulary) {}
 
-  /// Runs a turn of both, the same number of steps each.
+  /// Runs once with and once without the grammar, with the same number of steps each.
   void turn(uint64_t seed, GrammarRuns& to) {
     const auto begin = Clock::now();
     const Grammar grammar = *chosen_grammar(options_.answer);
@@ -64,7 +64,7 @@ class GrammarBench {
   SequenceResult run(uint64_t seed, uint32_t tokens, AnswerGrammar* grammar, StepTimes& to) {
     SequenceRequest request;
     request.prompts.resize(1);
-    // Any ids will do: nothing of the time depends on them.
+    // The time does not depend on the ids, so any will do.
     for (uint32_t i = 0; i < options_.prompt; ++i)
       request.prompts[0].push_back((i * 7919 + 13) % vocabulary_);
     request.sampling = {{.temperature = 1, .seed = seed}};
@@ -72,7 +72,7 @@ class GrammarBench {
     if (grammar) request.grammars = {grammar};
     double decoding = 0;
     request.on_token = [&](uint32_t, uint32_t) {
-      if (decoding == 0) decoding = processor_seconds();  // the first is the prompt's
+      if (decoding == 0) decoding = processor_seconds();  // the first token belongs to the prompt
     };
     batch_.truncate(0, 0);
     SequenceResult result = batch_.generate(request);
@@ -117,7 +117,7 @@ int bench_grammar(const ModelBench& options, const OpenModel& opened) {
   SequenceBatch batch(*device, network, {1, network.context}, std::nullopt);
   GrammarBench bench(options, network, batch, opened.tokenizer());
   GrammarRuns warm, measured;
-  bench.turn(0, warm);  // pipelines, programs, the vocabulary's tree
+  bench.turn(0, warm);  // warms up pipelines, programs, the vocabulary's tree
   for (uint32_t i = 0; i < options.repeats; ++i) {
     bench.turn(i + 1, measured);
     if (interrupted()) return kInterrupted;

@@ -6,10 +6,10 @@
 
 namespace mulciber::apps {
 
-/// Decodes `options.tokens` by `options.answer` and without it in turns, `options.repeats` times,
-/// drawn at temperature 1, and prints what a step takes: seconds and processor time (medians), and
-/// what the grammar took of it. Each answer is the first by its grammar: no mask is known before.
-/// Throws as TextGenerator does.
+/// Decodes `options.tokens` with and without `options.answer`, interleaved, `options.repeats`
+/// times, sampled at temperature 1. Prints what a step takes: seconds and processor time (medians),
+/// and the grammar's share of it. Each answer is the first by its grammar, so that no mask is
+/// cached before. Throws as TextGenerator does.
 int bench_grammar(const ModelBench& options, const OpenModel& opened);
 
 }  // namespace mulciber::apps

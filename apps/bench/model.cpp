@@ -85,7 +85,7 @@ int bench_model(const ModelBench& options) {
   TranslateStatistics statistics;
   {
     Translator translator(device, model);
-    translator.translate(texts, settings);  // pipelines, programs and the driver's compiler
+    translator.translate(texts, settings);  // warms up pipelines and programs, and the compiler
     for (uint32_t i = 0; i < options.repeats; ++i) {
       translator.translate(texts, settings);
       statistics = translator.statistics();

@@ -1,4 +1,4 @@
-// `mulciber bench -m`: a whole translation, beside the sum of its kernels.
+// `mulciber bench -m`: the time of a whole translation, beside the sum of its kernels.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,25 +15,25 @@ namespace mulciber::apps {
 struct ModelBench {
   CommonOptions common;
   std::string model;
-  std::string file;                   // sentences, one a line; "" : eight of our own
+  std::string file;                   // sentences, one a line; "" : eight bundled ones
   uint32_t beams = 0;                 // 0: the model's own
-  uint32_t prompt = 64, tokens = 16;  // of a language model: taken in, and decoded
+  uint32_t prompt = 64, tokens = 16;  // for a language model: prompt and decoded tokens
   bool half_activations = false, fast_activations = false;
   KeyValueStorage key_values = KeyValueStorage::kF16;
-  GrammarOptions answer;  // of a language model: what it costs to keep to this
+  GrammarOptions answer;  // for a language model: the grammar whose cost is measured
   uint32_t repeats = 5;
 };
 
 double median(std::vector<double> values);
 /// Per kernel row: dispatches, seconds, achieved rates, floor, floor over achieved time, and share
-/// of all rows.
+/// of the time of all rows.
 nlohmann::json kernel_rows(const Profiler& profiler, const Peaks& peaks);
-/// Prints the same as a table, and the device's name and driver.
+/// Prints these numbers as a table, and the device's name and driver.
 void print_kernels(Device& device, const Peaks& peaks);
 
 /// Translates the sentences `repeats` times, once more under the profiler, and prints per kernel
 /// row: time, achieved rates, floor, ratio and share; then tokens per second, the wall time
-/// (median) and what it is of the sum of kernel times. Throws as Translator does. A language model
+/// (median) and its ratio to the sum of kernel times. Throws as Translator does. A language model
 /// goes to bench_decoder(), a text encoder to bench_encoder().
 int bench_model(const ModelBench& options);
 
