@@ -140,8 +140,8 @@ bool Chat::answer() {
     const ChatAnswer answer = generate_(template_.render(messages_, options_),
                                         [this](std::string_view piece) { terminal_.write(piece); });
     terminal_.write("\n");
-    // A question that was stopped before its answer began was not meant; two questions in a row are
-    // refused by many templates.
+    // A question that was stopped before its answer began was a mistake, and many templates refuse
+    // two questions in a row.
     if (answer.text.empty() && answer.stopped)
       take_back();
     else
@@ -153,7 +153,7 @@ bool Chat::answer() {
           "without the oldest tokens.");
     return true;
   } catch (const LogitsError&) {
-    throw;  // no other question would fare better
+    throw;  // no other question would succeed
   } catch (const ModelError& error) {
     take_back();
     terminal_.notice(error.what());

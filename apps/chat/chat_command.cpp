@@ -33,9 +33,9 @@ std::string in_words(const GenerateStatistics& s) {
       decode_rate(s));
 }
 
-/// Where the model's files ask for nothing: the likeliest token, but no word again and again, which
-/// small models fall into. Not in a transcript: what ends an answer there, the next "User:", would
-/// be made less likely too.
+/// Sampling for a model whose files ask for nothing: greedy, but with a penalty against repetition,
+/// into which small models fall. A transcript has no penalty: it would also make the end of an
+/// answer, the next "User:", less likely.
 Sampling conversation_sampling(Sampling of_model, const ChatTemplate& chat_template) {
   const Sampling off;
   if (!chat_template.plain() && of_model.temperature == off.temperature &&
@@ -70,7 +70,7 @@ int run(const ChatArguments& options) {
   uint64_t left_out = 0;
   const ChatGenerate generate = [&](const std::string& prompt,
                                     const std::function<void(std::string_view)>& on_text) {
-    clear_interrupt();  // of the time before the question
+    clear_interrupt();  // a SIGINT before the question does not count
     std::atomic<bool> cancel{false};
     GenerateOptions settings = {
         .sampling = sampling, .max_new_tokens = options.tokens, .cancel = &cancel};

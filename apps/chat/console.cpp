@@ -13,8 +13,8 @@ namespace mulciber::apps {
 Console::Console() : terminal_(isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {}
 
 std::optional<std::string> Console::read_line(std::string_view prompt) {
-  // std::getline would wait on through Ctrl-C; poll() comes back. Not by the signal, which may come
-  // just before it or to a thread of the driver: after a while.
+  // std::getline would wait on through Ctrl-C; poll() returns. It is not woken by the signal
+  // itself, which may come just before it or to a thread of the driver, but by its timeout.
   constexpr int kLookAgain = 50;  // ms
   const auto show = [&] {
     if (terminal_) std::fwrite(prompt.data(), 1, prompt.size(), stderr), std::fflush(stderr);

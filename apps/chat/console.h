@@ -1,12 +1,12 @@
-// Standard input and output as a conversation uses them.
+// Standard input and output for a conversation.
 #pragma once
 
 #include "apps/chat/chat.h"
 
 namespace mulciber::apps {
 
-/// Prompts and notices go to standard error, and prompts only to a terminal: standard output holds
-/// the model's words alone. Ctrl-C at the prompt says how to leave.
+/// Prompts and notices go to standard error, and prompts only to a terminal: standard output has
+/// the model's text alone. Ctrl-C at the prompt prints how to leave.
 class Console : public ChatTerminal {
  public:
   Console();
@@ -15,8 +15,8 @@ class Console : public ChatTerminal {
   void notice(std::string_view line) override;
 
  private:
-  bool terminal_;       // whether somebody types
-  std::string buffer_;  // read, and not yet given out
+  bool terminal_;       // whether a user types
+  std::string buffer_;  // input that was read, and not yet returned
   bool ended_ = false;
 };
 
