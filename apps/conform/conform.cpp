@@ -132,7 +132,7 @@ void add_conform(Command& app, int& code) {
   Command command = app.add_subcommand(
       "conform", "Test a driver: every kernel row against its definition, in child processes");
   auto worker = std::make_shared<bool>(false);
-  command.add_flag("--worker", *worker).group("");  // how the command calls itself
+  command.add_flag("--worker", *worker).group("");  // how the command starts its own children
 
   const char* kCases = "Cases";
   command.add_flag("--list", options->list, "print the names of the selected cases, and run none")
@@ -273,7 +273,7 @@ void add_conform(Command& app, int& code) {
       .group(kReports);
 
   add_common_options(command, *options);
-  command.remove_option("--profile");  // the devices are the children's
+  command.remove_option("--profile");  // the children open the devices
   command.footer(
       "Each case runs --repeat times, its outputs poisoned before, between guard bytes, at random "
       "offsets, and\n"

@@ -1,5 +1,5 @@
 // The parts of `mulciber conform`: options, the parent that keeps the record, the children that run
-// cases, and what is shown meanwhile.
+// cases, and the display during a run.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@
 
 namespace mulciber::apps {
 
-/// A fault on purpose for the cases that a glob names.
+/// A deliberate fault in the cases that a glob names.
 struct Injection {
   conformance::Fault fault = conformance::Fault::kNone;
-  bool in_company = false;  // only where the child has run another case before
+  bool in_company = false;  // only after another case in the same child
   std::string cases;
 };
-/// "crash:GLOB". Throws ModelError naming the kinds.
+/// Parses "crash:GLOB". Throws ModelError naming the kinds.
 Injection parse_injection(const std::string& text);
 
-/// What a child must know; the parent sends it as one line of JSON.
+/// The settings of a child; the parent sends them as one line of JSON.
 struct ChildSettings {
   std::string device, limits, cache_folder;
   bool validate = false;
@@ -46,29 +46,29 @@ struct ConformOptions : CommonOptions {
   size_t jobs = 0, batch = 200;
 };
 
-/// Every case that there is to choose from: the suite's, and those of outside files that the
-/// settings name. Parent and children call it with the same settings.
+/// All known cases: the suite's, and those of outside files that the settings name. Parent and
+/// children call it with the same settings.
 std::vector<const conformance::SuiteCase*> list_cases(const ChildSettings& settings);
 
 struct ConformRun {
   conformance::RunRecord record;  // cases in the order of selection
   double seconds = 0;
-  std::string aborted;  // why the run could not go on (no device, a wrong --limits), or ""
+  std::string aborted;  // why the run could not continue (no device, a wrong --limits), or ""
   int aborted_code = kDeviceFailed;
   std::vector<std::string> unused_waivers;
 };
 
-/// Runs the cases in child processes, writes each result to `options.output` as it comes, and goes
-/// on from there with `options.resume`. Stops early when interrupted() says so; then
+/// Runs the cases in child processes, writes each result to `options.output` as it comes, and with
+/// `options.resume` continues behind these results. Stops early when interrupted() is true; then
 /// record.complete is false. Throws ModelError for files that cannot be used.
 ConformRun run_conform(const ConformOptions& options,
                        const std::vector<const conformance::SuiteCase*>& cases);
 
-/// A child: reads settings and names from standard input, writes results to
+/// Runs a child: reads settings and names from standard input, writes results to
 /// ChildProcess::kResultDescriptor.
 int run_conform_worker();
 
-/// On standard output: the table of a run, what differs from a baseline, and both for machines.
+/// Print on standard output: the table of a run, the differences to a baseline, and both as JSON.
 void print_summary(const ConformRun& run);
 void print_changes(const std::vector<conformance::Change>& changed);
 void print_summary_json(const ConformRun& run, const std::vector<conformance::Change>& changed,
@@ -78,11 +78,11 @@ void print_summary_json(const ConformRun& run, const std::vector<conformance::Ch
 void check_reports(const ConformOptions& options);
 /// Writes the files of --html and --junit.
 void write_reports(const conformance::RunRecord& run, const ConformOptions& options);
-/// --report: the same from a file. --matrix: a table of several. Both need no device, and return
-/// the exit code.
+/// --report prints the summary of a file, --matrix a table of several. Both need no device, and
+/// return the exit code.
 int report_file(const ConformOptions& options);
 int print_matrix(const ConformOptions& options);
-/// --repro: writes the case as a folder, and what comes of it.
+/// --repro: writes the case as a folder, with its result.
 int make_repro(const ConformOptions& options,
                const std::vector<const conformance::SuiteCase*>& cases);
 

@@ -1,5 +1,5 @@
-// What a person sees while the suite runs: one line that changes, on a terminal; elsewhere a line
-// per tenth.
+// The display during a run of the suite: on a terminal one line that changes, elsewhere a line per
+// tenth.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace mulciber::apps {
 
 class ConformDisplay {
  public:
-  /// `done`: of `total`, from an earlier run.
+  /// `done`: how many of `total` were done in an earlier run.
   ConformDisplay(size_t total, size_t done);
   void started(const std::string& op);
   void ended(const conformance::CaseRecord& record);

@@ -15,7 +15,7 @@ namespace {
 using namespace conformance;
 using Path = std::filesystem::path;
 
-/// The bundled model's folder: share/mulciber/en-de of an installation, assets/en-de of a source
+/// The bundled model's folder: share/mulciber/en-de of an installation, or assets/en-de of a source
 /// tree around the build folder. Empty where there is none.
 Path find_bundled_model() {
   std::error_code ignored;
@@ -126,7 +126,7 @@ class Models : public ModelsUnderTest {
   std::string read(Device& device, const Path& path) const override {
     const OpenModel model = open_files(path);
     const Checkpoint& checkpoint = model.checkpoint();
-    if (!checkpoint.has_config()) return "";  // tensors alone, or GGUF: all of it was checked
+    if (!checkpoint.has_config()) return "";  // without config.json, or GGUF: all was checked
     if (!model.find_family())
       return fmt::format("no model family `{}`", printable(checkpoint.model_type()));
     load_model(device, model);

@@ -1,4 +1,4 @@
-// The models of this library as the conformance suite asks for them, and the suite with their
+// The models of this library in the form that the conformance suite needs, and the suite with their
 // cases.
 #pragma once
 

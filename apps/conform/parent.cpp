@@ -45,9 +45,9 @@ struct Child {
   Child(Batch given, std::string input)
       : batch(std::move(given)), left(batch), process({"conform", "--worker"}, std::move(input)) {}
 
-  Batch batch, left;  // left: not reported yet
+  Batch batch, left;  // left: cases without a result yet
   ChildProcess process;
-  bool greeted = false;  // it has opened its device
+  bool greeted = false;  // the child has opened its device
   bool lost_device = false;
   bool timed_out = false;
   std::optional<size_t> announced;
@@ -82,7 +82,7 @@ class Parent {
   ConformRun run() {
     const auto start = Clock::now();
     std::signal(SIGPIPE,
-                SIG_IGN);  // a child that dies without reading its input is no reason to die
+                SIG_IGN);  // a child that dies without reading its input must not end the parent
     Batch waiting;
     for (size_t i = 0; i < records_.size(); ++i) {
       if (!records_[i]) waiting.push_back(i);
@@ -114,12 +114,12 @@ class Parent {
   }
 
  private:
-  // The same file goes on, or a new one begins, once the fingerprint is known.
+  // Continues the file, or begins a new one, once the fingerprint is known.
   void begin_record() {
     waivers_.emplace(waiver_list_, *fingerprint_);
     for (auto& record : records_) {
       if (!record) continue;
-      // What was waived then is judged by the waivers of now.
+      // Earlier results are judged by the present waivers.
       if (record->result.status == Status::kWaiver) record->result.status = record->waived_from;
       record->waived.clear();
       waivers_->apply(*record);
@@ -144,7 +144,7 @@ class Parent {
     poll(descriptors.data(), descriptors.size(), static_cast<int>(std::max<int64_t>(0, wait)));
   }
 
-  // All pipes are nonblocking, so each may be tried.
+  // Every pipe can be tried, because none blocks.
   void attend(Child& child) {
     if (child.process.input() >= 0) child.process.feed();
     if (child.process.words() >= 0) child.process.take_words();
@@ -208,8 +208,8 @@ class Parent {
     std::string words = c.process.wait();
     if (!c.greeted) {
       schedule_->give_back(c.batch);
-      // Of the first child, such an exit code is a clear word: no driver, no such device, a wrong
-      // limit. Anything else may pass, as when a device is lost and comes back.
+      // For the first child such an exit code is final: no driver, no such device, a wrong limit.
+      // Other ends may be temporary, for example when a device is lost and comes back.
       const bool clear =
           c.process.exit_code() == kDeviceFailed || c.process.exit_code() == kBadInput;
       if ((clear && !fingerprint_) || ++failed_starts_ >= kMostFailedStarts) {
@@ -239,8 +239,8 @@ class Parent {
     children_.erase(child);
   }
 
-  // All cases were reported, but taking down the device went wrong. That is a driver's fault like
-  // others, and belongs to the last case by company only.
+  // Records a fault after the last case: all cases were reported, but destroying the device failed.
+  // That is a driver's fault like others, though the last case need not be its cause.
   void note_bad_end(const Child& child, const std::string& words) {
     const size_t last = child.batch.back();
     if (!records_[last] || !is_good(records_[last]->result.status)) return;

@@ -30,7 +30,7 @@ void write_text(const std::string& file, const std::string& text) {
                      "choose a folder that exists and can be written to");
 }
 
-/// A file has its cases in the order in which they ended; reports have them in that of the suite.
+/// Sorts cases: a file has them in the order in which they ended, reports in that of the suite.
 void put_in_order(RunRecord& run) {
   std::unordered_map<std::string_view, size_t> places;
   for (const SuiteCase& c : suite_with_models()) places.emplace(c.name, places.size());
@@ -46,7 +46,7 @@ void put_in_order(RunRecord& run) {
 
 void check_reports(const ConformOptions& options) {
   for (const std::string& file : {options.html, options.junit}) {
-    // After an hour of cases is a bad time to learn it.
+    // A file that cannot be written is reported before the run, not after an hour of cases.
     if (!file.empty() && !std::ofstream(file, std::ios::app)) {
       throw ModelError(file, "cannot be written",
                        "choose a folder that exists and can be written to");
@@ -107,10 +107,10 @@ int make_repro(const ConformOptions& options, const std::vector<const SuiteCase*
   const std::filesystem::path folder = options.output.empty() ? "repro" : options.output;
   CommonOptions common = options;
   common.device_options.ignore_verdicts =
-      true;  // a row that failed its self-test is what a repro is about
+      true;  // a repro may be about a row that failed its self-test
   const std::unique_ptr<Device> device = open_device(common);
   write_repro(*device, *found, options.child.seed, nullptr, folder);
-  // The folder stands before the case runs, in a process of its own: it may hang the device.
+  // The folder is written before the case runs, in a process of its own: it may hang the device.
   ConformOptions once = options;
   once.output.clear();
   once.resume = false;

@@ -1,5 +1,5 @@
 // The end of `mulciber conform`, print_summary() of conform.h: a table of statuses by op, or the
-// same as JSON.
+// same numbers as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
-// A child of `mulciber conform`, run_conform_worker() of conform.h: runs the cases it is told to,
-// one after the other, and says so before each.
+// A child of `mulciber conform`, run_conform_worker() of conform.h: runs the cases that it
+// receives, one after the other, and announces each before it runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using namespace conformance;
 
-// One write per line: a child that dies right after has still reported it.
+// Each line is one write, so that a child that dies right after has still reported it.
 void send(std::string line) {
   line += '\n';
   for (size_t done = 0; done < line.size();) {
@@ -63,7 +63,7 @@ class Worker {
     device.cache_folder = settings.cache_folder;
     device.validate = settings.validate;
     device.second_queue = true;
-    device.ignore_verdicts = true;  // a row that failed its self-test is what a report is about
+    device.ignore_verdicts = true;  // a report may be about a row that failed its self-test
     device_ = Device::open(device);
     load_ = std::make_unique<BackgroundLoad>(*device_);
     Fingerprint fingerprint =
@@ -96,7 +96,7 @@ class Worker {
     }
     send(to_line(record));
     ++done_;
-    // A lost device is not taken down in order: drivers hang there.
+    // A lost device is not destroyed in order, because drivers hang there.
     if (record.result.status == Status::kDeviceLost) std::_Exit(kSuccess);
   }
 
@@ -122,7 +122,7 @@ class Worker {
 int run_conform_worker() {
   std::signal(SIGINT, SIG_IGN);  // the parent decides
 #ifdef __linux__
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when this hangs in a driver
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the child hangs in a driver
 #endif
   std::string line;
   if (!std::getline(std::cin, line)) return kBadInput;
