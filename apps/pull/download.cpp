@@ -52,7 +52,8 @@ namespace fs = std::filesystem;
 
 bool passes(CURLcode code, long status) {
   if (code == CURLE_OK) return status == 408 || status == 429 || status >= 500;
-  // A server that cannot be found or trusted will not be in a second either.
+  // A server that cannot be found or trusted will not be in a second either, so these errors are
+  // final.
   constexpr CURLcode kFinal[] = {CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,
                                  CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY,
                                  CURLE_TOO_MANY_REDIRECTS,   CURLE_PEER_FAILED_VERIFICATION,
@@ -61,10 +62,10 @@ bool passes(CURLcode code, long status) {
   return std::find(std::begin(kFinal), std::end(kFinal), code) == std::end(kFinal);
 }
 
-/// Counts failures that brought nothing new, and waits longer after each.
+/// Counts failures in a row that brought no new bytes, and waits longer after each.
 class Patience {
  public:
-  /// False when it is at its end.
+  /// Returns false after too many failures.
   bool wait(std::uint64_t bytes) {
     if (bytes > best_) failures_ = 0;
     best_ = std::max(best_, bytes);
@@ -177,7 +178,7 @@ DownloadResult download(const DownloadRequest& request) {
   try {
     check(request, part.path(), request.sha256.empty() ? linked : request.sha256, result);
   } catch (const ModelError&) {
-    if (!interrupted()) part.discard();  // another attempt would go on from damaged bytes
+    if (!interrupted()) part.discard();  // another attempt would continue damaged bytes
     throw;
   }
   part.move_to(request.target);

@@ -32,7 +32,7 @@ std::uint64_t number_of(const Json& object, const char* key) {
                                                                   : 0;
 }
 
-/// A path out of foreign hands that stays below the folder it is put in.
+/// A path from an untrusted source, which stays below its folder.
 fs::path safe_path(const std::string& text) {
   fs::path path(text);
   const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
@@ -64,7 +64,7 @@ bool is_repository_name(std::string_view text) {
   return plain(owner) && plain(name);
 }
 
-/// Path segments of a URL: what is neither a letter, a digit nor plain becomes %XX.
+/// The path of a URL: characters other than letters, digits and a few plain ones become %XX.
 std::string url_path(std::string_view path) {
   std::string out;
   for (const char c : path) {

@@ -1,4 +1,4 @@
-// What `mulciber pull` can be asked for, and where it lies.
+// Finds the model that `mulciber pull` is asked for, and its files' addresses.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace mulciber::apps {
 
-/// One file to fetch. path: below the folder that models are kept in.
+/// One file to download. path: below the folder of models.
 struct RemoteFile {
   std::string url;
   std::filesystem::path path;
-  std::uint64_t bytes = 0;  // 0: not known
-  std::string sha256;       // empty: not known
+  std::uint64_t bytes = 0;  // 0: unknown
+  std::string sha256;       // empty: unknown
 };
 
-/// A model that is offered by name.
+/// A model in the catalogue.
 struct CatalogueEntry {
   std::string name, about, parameters, license;
-  std::string url, repository;  // one of them
+  std::string url, repository;  // one of them is set
   std::uint64_t bytes = 0;
   std::string sha256;
 };
@@ -32,33 +32,33 @@ const std::vector<CatalogueEntry>& catalogue();
 /// A name such as `owner/name` or `owner/name:file`.
 struct Repository {
   std::string name;  // owner/name
-  std::string file;  // empty: all that a model needs
+  std::string file;  // empty: all files that a model needs
 };
 
-/// What the words name: the first that fits of a URL (http, https), an entry of the catalogue, a
-/// repository.
+/// The source that the argument names: the first that fits of a URL (http, https), an entry of the
+/// catalogue, a repository.
 struct ModelSource {
   std::optional<RemoteFile> file;
   std::optional<Repository> repository;
 };
-/// Throws ModelError for what is none of them, or names a file outside of its folder.
+/// Throws ModelError for other arguments, and for files outside of their folder.
 ModelSource find_source(const std::string& words);
 
-/// The address of the model hub: HF_ENDPOINT, as Hugging Face's own tools read it, or
+/// The address of the model hub: HF_ENDPOINT, which Hugging Face's own tools read too, or
 /// https://huggingface.co.
 std::string hub_endpoint();
-/// Where the hub lists a repository's files.
+/// The address of the hub's list of a repository's files.
 std::string listing_url(const std::string& repository);
 RemoteFile hub_file(const std::string& repository, const std::string& file);
-/// The files that make a repository's model, out of the hub's listing (a JSON text): configuration,
+/// The files that make a repository's model, from the hub's listing (a JSON text): configuration,
 /// tokenizer and safetensors; or the one GGUF file where there are no safetensors. Throws
-/// ModelError where there is nothing that can be run, or more than one GGUF file to choose from
+/// ModelError where there is no model that can run, or more than one GGUF file to choose from
 /// (naming them).
 std::vector<RemoteFile> files_of_repository(const std::string& repository,
                                             const std::string& listing);
 
 /// XDG_DATA_HOME/mulciber/models, or ~/.local/share/mulciber/models. Throws ModelError where there
-/// is no home.
+/// is no home folder.
 std::filesystem::path models_folder();
 
 }  // namespace mulciber::apps

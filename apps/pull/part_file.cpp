@@ -27,7 +27,7 @@ PartFile::PartFile(const DownloadRequest& request)
   std::ifstream in(note_);
   std::string url;
   if (std::getline(in, url) && url == url_) std::getline(in, validator_);
-  // Without a validator nobody knows whether the rest belongs to this beginning.
+  // Without a validator it is unknown whether the rest belongs to this beginning.
   if (validator_.empty()) truncate();
   size_ = static_cast<std::uint64_t>(lseek(file_, 0, SEEK_END));
 }

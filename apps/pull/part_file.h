@@ -1,4 +1,4 @@
-// A file that is being fetched: what is there of it, and where that is from.
+// A partly downloaded file, with its source.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace mulciber::apps {
 
-/// target.part, with the URL and the validator of what is in it beside it, in target.part.from.
+/// target.part, with the URL and the validator of its contents in target.part.from beside it.
 /// Locked against other processes. Throws ModelError where it cannot be written.
 class PartFile {
  public:
@@ -23,10 +23,10 @@ class PartFile {
   const std::string& validator() const { return validator_; }
 
   void truncate();
-  /// Empties it, for a file that the server knows by this validator.
+  /// Empties the file, for one that the server identifies by this validator.
   void begin(const std::string& validator);
   void append(const char* bytes, std::size_t count);
-  /// Gives it its name once it is on the disk.
+  /// Writes the file to the disk, then renames it.
   void move_to(const std::filesystem::path& target);
   void discard();
 

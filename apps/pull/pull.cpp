@@ -1,4 +1,4 @@
-// `mulciber pull`: models from the web.
+// `mulciber pull`: downloads models.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -60,7 +60,7 @@ std::vector<RemoteFile> files_of(const ModelSource& source) {
   return files_of_repository(repository.name, fetch_text(listing_url(repository.name), token()));
 }
 
-/// Where a file goes. One file may be given a name of its own; several go into a folder.
+/// The path for a file. A single file may be given a name; several go into a folder.
 fs::path target_of(const RemoteFile& file, const PullArguments& options, bool alone) {
   if (options.output.empty()) return models_folder() / file.path;
   const fs::path output = options.output;
@@ -71,7 +71,7 @@ fs::path target_of(const RemoteFile& file, const PullArguments& options, bool al
 
 DownloadResult fetch(const RemoteFile& file, const fs::path& target, const std::string& sha256) {
   std::optional<Progress> progress;
-  // A token is for the hub, and for nobody else.
+  // The token is sent to the hub alone.
   const bool at_hub = file.url.starts_with(hub_endpoint() + "/");
   DownloadRequest request{.url = file.url,
                           .target = target,

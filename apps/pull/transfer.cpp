@@ -25,7 +25,7 @@ Transfer::Transfer(const std::string& url, const std::string& token) : url_(url)
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_FOLLOWLOCATION, 1L);
   set(CURLOPT_MAXREDIRS, 10L);
-  // Nothing but the web, and no way back from a secured server to an open one.
+  // Only the web's protocols are allowed, and no redirect from https to http.
 #if LIBCURL_VERSION_NUM >= 0x075500
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
@@ -45,7 +45,7 @@ Transfer::Transfer(const std::string& url, const std::string& token) : url_(url)
   set(CURLOPT_NOPROGRESS, 0L);
   set(CURLOPT_XFERINFOFUNCTION, on_progress);
   set(CURLOPT_XFERINFODATA, static_cast<void*>(this));
-  if (!token.empty()) {  // libcurl keeps it from other hosts
+  if (!token.empty()) {  // libcurl sends it to no other host
     set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BEARER));
     set(CURLOPT_XOAUTH2_BEARER, token.c_str());
   }
@@ -60,7 +60,7 @@ void Transfer::into(PartFile& file, const DownloadRequest& request) {
   file_ = &file;
   request_ = &request;
   if (file.size() == 0) return;
-  // Not CURLOPT_RESUME_FROM, which makes an error of a server that sends the whole file.
+  // CURLOPT_RESUME_FROM would make an error of a server that sends the whole file.
   set(CURLOPT_RANGE, (std::to_string(file.size()) + "-").c_str());
   headers_ = curl_slist_append(headers_, ("If-Range: " + file.validator()).c_str());
   set(CURLOPT_HTTPHEADER, headers_);
@@ -90,10 +90,10 @@ void Transfer::begin() {
 
 void Transfer::header(std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
-  if (line.starts_with("HTTP/")) {  // of every response on the way
+  if (line.starts_with("HTTP/")) {  // each response of a redirect has one
     const std::string linked = response_.linked_etag;
     response_ = {};
-    response_.linked_etag = linked;  // the hub says it before it redirects
+    response_.linked_etag = linked;  // the hub sends it before it redirects
     const std::size_t blank = line.find(' ');
     if (blank != line.npos)
       response_.status = std::strtol(std::string(line.substr(blank + 1, 3)).c_str(), nullptr, 10);
@@ -117,7 +117,7 @@ void Transfer::header(std::string_view line) {
     content_range(value);
 }
 
-/// "bytes 5-9/10", or "bytes */10" where nothing fits.
+/// Parses "bytes 5-9/10", or "bytes */10" where no range fits.
 void Transfer::content_range(const std::string& value) {
   unsigned long long begin = 0, end = 0, total = 0;
   if (std::sscanf(value.c_str(), "bytes %llu-%llu/%llu", &begin, &end, &total) == 3)
@@ -145,7 +145,7 @@ void Transfer::bytes(const char* data, std::size_t count) {
   file_->append(data, count);
 }
 
-// libcurl is C: what is thrown waits until it has returned.
+// libcurl is C: an exception waits until it has returned.
 template <typename Action>
 std::size_t Transfer::guarded(std::size_t count, Action&& action) {
   try {

@@ -1,4 +1,4 @@
-// One request to a server by libcurl, whose answer goes into a file or a text.
+// One request to a server by libcurl, with the response in a file or a text.
 #pragma once
 
 #ifdef MULCIBER_DOWNLOADS
@@ -15,16 +15,16 @@
 
 namespace mulciber::apps {
 
-/// What to do about a transfer that stopped.
+/// The remedy for a transfer that stopped.
 inline constexpr const char* kAgain = "start again: what was fetched is kept";
 
-/// What the last response of a transfer said.
+/// Headers of the last response of a transfer.
 struct Response {
   long status = 0;
   std::string etag, last_modified, linked_etag, text;
   std::optional<std::uint64_t> range_begin, total;
 
-  /// What If-Range compares: a strong ETag, or a date.
+  /// The validator that If-Range compares: a strong ETag, or a date.
   std::string validator() const {
     return !etag.empty() && !etag.starts_with("W/") ? etag : last_modified;
   }
@@ -32,19 +32,19 @@ struct Response {
 
 class Transfer {
  public:
-  /// token: of an account, or empty.
+  /// token: an account's, or empty.
   Transfer(const std::string& url, const std::string& token);
   ~Transfer();
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  /// Goes on where the file ends. Both must outlive the transfer.
+  /// Continues a file at its end. Both arguments must outlive the transfer.
   void into(PartFile& file, const DownloadRequest& request);
-  /// Throws ModelError for an answer that is not what was asked for.
+  /// Throws ModelError for a response that does not fit the request.
   CURLcode run();
   const Response& response() const { return response_; }
   std::string problem(CURLcode code) const;
-  /// Makes sure that an answer without bytes is seen as well.
+  /// Accepts a response without bytes as well.
   void finish();
 
  private:
