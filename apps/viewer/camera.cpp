@@ -9,12 +9,12 @@ namespace mulciber::viewer {
 namespace {
 
 constexpr float kFieldOfView = 0.6f;   // radians, up and down
-constexpr float kWidestAspect = 1.5f;  // that the distance was chosen for
+constexpr float kWidestAspect = 1.5f;  // aspect for which the distance was chosen
 
 }  // namespace
 
 void Camera::turn(float yaw, float pitch) {
-  yaw_ = std::clamp(yaw_ + yaw, -1.5f, 1.5f);  // words are written for a reader in front of them
+  yaw_ = std::clamp(yaw_ + yaw, -1.5f, 1.5f);  // words face a reader in front of them
   pitch_ = std::clamp(pitch_ + pitch, -0.6f, 1.4f);
 }
 

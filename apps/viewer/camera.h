@@ -1,4 +1,4 @@
-// A camera that turns around a point.
+// A camera that orbits a point.
 #pragma once
 
 #include <glm/glm.hpp>
@@ -7,21 +7,21 @@ namespace mulciber::viewer {
 
 class Camera {
  public:
-  /// Radians: to the side, and up.
+  /// Orbits. Radians: to the side, and up.
   void turn(float yaw, float pitch);
-  /// In shares of the picture's height.
+  /// Moves by shares of the image's height.
   void move(float right, float up);
-  /// factor: of the distance.
+  /// Changes the distance by a factor.
   void zoom(float factor);
   void reset();
 
   glm::mat4 view_projection(float aspect) const;
   glm::vec3 eye() const;
-  /// Pixels of something one unit long at a distance of one, in a picture of this size.
+  /// Pixels of an object one unit long at a distance of one, in an image of this size.
   float pixels_per_unit(glm::vec2 picture) const;
 
  private:
-  /// So that a picture that is narrow holds the width of the scene.
+  /// The field of view, in radians, at which a narrow image also holds the width of the scene.
   float fitted(float aspect) const;
 
   static constexpr glm::vec3 kTarget = {0, 0.8f, 0};

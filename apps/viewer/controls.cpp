@@ -11,7 +11,7 @@
 namespace mulciber::viewer {
 namespace {
 
-constexpr float kStepSeconds = 0.4f;  // of a step that is played
+constexpr float kStepSeconds = 0.4f;  // for a step during playback
 
 void play(View& view, size_t steps, Wishes& wishes) {
   if (!view.playing || steps == 0) return;
@@ -134,7 +134,7 @@ void draw_wall(ImDrawList& list, View& view, const Wall& wall, const MapKind& ki
                      ImDrawFlags_Closed, (picked ? 2.5f : 1) * scale);
     const float width = (*corners)[1].x - (*corners)[0].x,
                 height = (*corners)[3].y - (*corners)[0].y;
-    // The name of an axis too, where it has room.
+    // Labels have the name of the axis too, where there is room.
     const auto label = [](const char* axis, uint32_t number, bool named) {
       return (named ? axis + std::string(" ") : std::string()) + std::to_string(number);
     };

@@ -10,14 +10,14 @@
 
 namespace mulciber::viewer {
 
-/// Orbit, pan, zoom, and the keys of docs/guide/viewer.md.
+/// Handles orbit, pan, zoom, and the keys of docs/guide/viewer.md.
 void control(View& view, const Layout& layout, const Session& session, Wishes& wishes);
 
-/// Where the corners of a tile are in the window: upper left, upper right, lower right, lower left.
-/// None where it is behind the eye.
+/// The corners of a tile in the window: upper left, upper right, lower right, lower left. No value
+/// where the tile is behind the camera.
 std::optional<std::array<ImVec2, 4>> corners_of(const Tile& tile, const Projection& projection);
 
-/// Labels of the wall, the frame of the picked tile, and the choice of another one by a click.
+/// Draws labels of the wall and the frame of the picked tile, and picks another tile on a click.
 void draw_wall(ImDrawList& list, View& view, const Wall& wall, const MapKind& kind,
                const Projection& projection, const WordFonts& fonts);
 

@@ -15,16 +15,16 @@
 namespace mulciber::viewer {
 namespace {
 
-constexpr uint32_t kSegments = 24;  // of an arc, as shaders/arcs.vert has them
+constexpr uint32_t kSegments = 24;  // segments of an arc, also in shaders/arcs.vert
 
-/// As shaders/scene.glsl declares them.
+/// The layout is that of shaders/scene.glsl.
 struct ShaderColors {
   glm::vec4 weights[9], background, rule, mark;
 };
 
 glm::vec4 vector_of(const Rgb& rgb) { return {rgb[0], rgb[1], rgb[2], 1}; }
 
-/// A buffer for at least so many bytes, with what was given in it.
+/// Fills a buffer, which is made again where it is too small.
 template <class T>
 void fill(GraphicsDevice& device, std::unique_ptr<Buffer>& buffer, std::span<const T> values,
           VkBufferUsageFlags usage) {
@@ -53,7 +53,7 @@ Drawing::~Drawing() {
 
 void Drawing::make_sets() {
   const VkDevice device = device_.handle();
-  // Shaders fetch texels; filtering of R32_SFLOAT is for a device to offer.
+  // Shaders fetch texels: devices need not support linear filtering of R32_SFLOAT.
   VkSamplerCreateInfo sampler{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
   sampler.addressModeU = sampler.addressModeV = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
   check(vkCreateSampler(device, &sampler, nullptr, &sampler_), "vkCreateSampler");

@@ -1,5 +1,5 @@
-// What draws maps in the scene: arcs between words, the wall of tiles, and the picked map in a
-// rectangle of the window. All of them read the images that the device filled.
+// Draws maps in the scene: arcs between words, the wall of tiles, and the picked map in a rectangle
+// of the window. All of them read the images that the network has filled.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace mulciber::viewer {
 
-/// Pushed to every shader, as shaders/scene.glsl declares it.
+/// Push constants of every shader; shaders/scene.glsl declares the same.
 struct DrawnMap {
   glm::mat4 view_projection = glm::mat4(1);
   glm::vec2 viewport = {};
@@ -35,10 +35,10 @@ class Drawing {
   Drawing(const Drawing&) = delete;
   Drawing& operator=(const Drawing&) = delete;
 
-  /// What is drawn in the frame of this slot. The frame that had the slot before has ended.
+  /// Sets what is drawn in the frame of this slot. The frame that had the slot before has ended.
   void prepare(size_t slot, const Image& maps, const WordCurves& curves,
                const std::vector<Tile>& tiles, const Theme& theme);
-  /// Inside of the render pass; rectangle: where, in pixels of the picture.
+  /// Draws inside of the render pass. rectangle: where, in pixels of the image.
   void draw_arcs(VkCommandBuffer commands, const Rectangle& rectangle, const DrawnMap& map) const;
   void draw_tiles(VkCommandBuffer commands, const Rectangle& rectangle, const DrawnMap& map) const;
   void draw_map(VkCommandBuffer commands, const Rectangle& rectangle, const DrawnMap& map) const;

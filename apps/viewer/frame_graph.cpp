@@ -27,7 +27,7 @@ void draw_frame_graph(const View& view) {
 
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, height = kGraphHeight * view.scale;
-  float most = 20;  // ms at the upper edge: a little more than a frame of 60 in a second
+  float most = 20;  // ms at the upper edge: a little more than a frame at 60 Hz
   for (const FrameTimes& times : view.times)
     most = std::max(most, 1.15f * (times.drawing + times.network));
   list.AddRectFilled(at, {at.x + width, at.y + height},

@@ -1,4 +1,4 @@
-// How long frames took: what the device spent on drawing, and on top of it what the network took.
+// A graph of frame times: the device's time for drawing, and on top of it the network's.
 #pragma once
 
 #include "apps/viewer/view.h"

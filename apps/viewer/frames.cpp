@@ -3,7 +3,7 @@
 namespace mulciber::viewer {
 namespace {
 
-constexpr uint32_t kStamps = 3;  // of a frame: its begin, the network's end, its end
+constexpr uint32_t kStamps = 3;  // in a frame: its begin, the network's end, its end
 
 }  // namespace
 
@@ -64,7 +64,7 @@ VkCommandBuffer Frames::begin() {
   }
   VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  // What was left without being submitted, when something threw.
+  // An exception may have left commands that were not submitted.
   if (slot.recording) check(vkResetCommandBuffer(slot.commands, 0), "vkResetCommandBuffer");
   check(vkBeginCommandBuffer(slot.commands, &info), "vkBeginCommandBuffer");
   slot.recording = true;
@@ -87,7 +87,7 @@ void Frames::submit(VkSemaphore wait, VkSemaphore signal) {
     vkCmdWriteTimestamp(slot.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
                         static_cast<uint32_t>(slot_) * kStamps + 2);
   check(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
-  // The window's image is first used by the copy into it.
+  // The copy is the first use of the window's image.
   const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.waitSemaphoreCount = wait ? 1 : 0;

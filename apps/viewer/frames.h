@@ -1,5 +1,5 @@
-// Two frames in flight: their command buffers, fences, and timestamps around what the network and
-// the drawing took.
+// Two frames in flight: their command buffers, fences, and timestamps around the network's part and
+// the drawing.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace mulciber::viewer {
 
-/// Milliseconds. Those of the device are 0 where it has no timestamps.
+/// Times in milliseconds. Device times are 0 where the device has no timestamps.
 struct FrameTimes {
   float network = 0, drawing = 0;  // on the device
   float frame = 0;                 // from one frame's begin to the next's
@@ -27,16 +27,16 @@ class Frames {
   Frames(const Frames&) = delete;
   Frames& operator=(const Frames&) = delete;
 
-  /// Waits for the frame before the last, whose slot this one takes over, and begins its commands.
+  /// Waits for the frame before the last, whose slot the new frame takes, and begins its commands.
   VkCommandBuffer begin();
-  /// Everything up to here is the network's.
+  /// Marks the end of the network's commands.
   void network_ends();
-  /// Semaphores may be null.
+  /// Submits the frame. Semaphores may be null.
   void submit(VkSemaphore wait, VkSemaphore signal);
-  /// Waits for all that were submitted.
+  /// Waits for all submitted frames.
   void wait();
 
-  /// Of the frame that is being recorded.
+  /// The slot of the frame that is being recorded.
   size_t slot() const { return slot_; }
   /// The times of the frame that begin() waited for.
   const std::optional<FrameTimes>& ended() const { return ended_; }

@@ -7,7 +7,7 @@
 namespace mulciber::viewer {
 namespace {
 
-/// Hardware before software.
+/// Ranks hardware before software.
 int rank_of(VkPhysicalDeviceType type) {
   switch (type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
@@ -152,7 +152,7 @@ void GraphicsDevice::make_device() {
   VkFormatProperties depth;
   vkGetPhysicalDeviceFormatProperties(physical_.physical_device, depth_format_, &depth);
   if (!(depth.optimalTilingFeatures & VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT))
-    depth_format_ = VK_FORMAT_X8_D24_UNORM_PACK32;  // every device has one of the two
+    depth_format_ = VK_FORMAT_X8_D24_UNORM_PACK32;  // every device supports one of the two formats
 }
 
 HostDevice GraphicsDevice::lent() const {

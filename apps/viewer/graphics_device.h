@@ -1,5 +1,5 @@
-// The one Vulkan device of the program, with the one queue that draws and computes, and what is
-// made of it. Failures are DeviceError, with the call.
+// The one Vulkan device of the program, with the one queue that draws and computes, and its
+// resources. A failed call throws DeviceError that names it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace mulciber::viewer {
 
 void check(VkResult result, const char* call);
 
-/// What a window adds to the device; nothing of it without a window.
+/// Requirements of a window; empty without a window.
 struct SurfaceNeeds {
   std::vector<const char*> instance_extensions;
   std::function<VkSurfaceKHR(VkInstance)> make_surface;
@@ -31,7 +31,7 @@ class GraphicsDevice {
   GraphicsDevice(const GraphicsDevice&) = delete;
   GraphicsDevice& operator=(const GraphicsDevice&) = delete;
 
-  /// For adopt_device() and requirements(): everything that was enabled.
+  /// The device for adopt_device() and requirements(): with all that was enabled.
   HostDevice lent() const;
 
   VkInstance instance() const { return physical_.instance; }
@@ -41,9 +41,9 @@ class GraphicsDevice {
   uint32_t queue_family() const { return family_; }
   VkSurfaceKHR surface() const { return surface_; }
   const VkPhysicalDeviceProperties& properties() const { return properties_; }
-  /// Bits of a timestamp that the queue writes; 0: none.
+  /// Valid bits of the queue's timestamps; 0: it has none.
   uint32_t timestamp_bits() const { return timestamp_bits_; }
-  /// 4 where color and depth can have so many, otherwise 1.
+  /// 4 where color and depth support 4 samples, otherwise 1.
   VkSampleCountFlagBits samples() const { return samples_; }
   VkFormat depth_format() const { return depth_format_; }
 
@@ -75,7 +75,7 @@ struct ImageDescription {
   VkImageUsageFlags usage = 0;
   VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
   uint32_t layers = 1;
-  bool array = false;  // its view has layers, also where there is one
+  bool array = false;  // its view has layers, even if there is only one
 };
 
 class Image {
@@ -97,7 +97,7 @@ class Image {
   VkImageView view_ = VK_NULL_HANDLE;
 };
 
-/// A buffer in memory that the host sees all the time.
+/// A buffer in host-visible memory that stays mapped.
 class Buffer {
  public:
   Buffer(GraphicsDevice& device, VkDeviceSize bytes, VkBufferUsageFlags usage);

@@ -1,4 +1,4 @@
-// A pipeline that draws strips of triangles made in its vertex shader.
+// A pipeline that draws triangle strips made in its vertex shader.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct PipelineParts {
   std::span<const uint32_t> vertex, fragment;  // SPIR-V
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkRenderPass render_pass = VK_NULL_HANDLE;
-  bool depth = true;  // nearer ones hide others
+  bool depth = true;  // depth test: nearer triangles hide others
 };
 
 /// The caller destroys it. Viewport and scissor are set when drawing.

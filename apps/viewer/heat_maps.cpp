@@ -8,10 +8,10 @@
 namespace mulciber::viewer {
 namespace {
 
-// Where the wall stands, in units of the scene: words take ten across.
+// The position of the wall, in units of the scene: words are ten units across.
 constexpr float kWallWidth = 9.4f, kWallHeight = 2.7f, kWallBottom = 1.95f, kWallDepth = -1.6f;
-constexpr float kGap = 0.12f;        // of a tile, to the next
-constexpr float kRadius = 14;        // of the wall's curve
+constexpr float kGap = 0.12f;        // to the next tile, in tile sizes
+constexpr float kRadius = 14;        // the wall's curve
 constexpr float kMostAspect = 1.6f;  // tiles are stretched no more than this
 
 }  // namespace
@@ -68,8 +68,7 @@ Wall make_wall(uint32_t layers, uint32_t heads) {
     float width, height;
     float area() const { return width * height; }
   };
-  // The largest tiles that leave room for all of them, stretched a little where that fills the
-  // wall.
+  // The largest tiles of which all fit, stretched a little where that fills the wall.
   const auto sides_of = [](uint32_t columns, uint32_t rows) {
     const float across = kWallWidth / static_cast<float>(columns),
                 up = kWallHeight / static_cast<float>(rows);

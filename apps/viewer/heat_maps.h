@@ -1,5 +1,5 @@
 // The attention maps of a text as images: one for each kind of attention, with an array layer for
-// each head of each layer of the network. The device fills them; no number passes the host.
+// each head of each layer of the network. The device fills them; no weight passes the CPU.
 #pragma once
 
 #include <array>
@@ -25,17 +25,17 @@ class HeatMaps {
  public:
   explicit HeatMaps(GraphicsDevice& device) : device_(device) {}
 
-  /// Makes room for maps of this extent: keys across, queries down. The device must be idle. Throws
-  /// SettingError where an image of the device has less.
+  /// Makes images for maps of this extent: keys across, queries down. The device must be idle.
+  /// Throws SettingError where the device allows only smaller images.
   void reserve(const MapKind& kind, VkExtent2D extent);
-  /// Copies every map of a kind. Behind the task's last slice.
+  /// Records the copies of all maps of a kind, behind the task's last slice.
   void record(VkCommandBuffer commands, AttentionTask& task, const MapKind& kind);
-  /// No maps are shown any more.
+  /// Shows no maps any more.
   void forget();
 
   struct Kind {
     std::unique_ptr<Image> image;
-    VkExtent2D extent = {};  // of the maps that are there: keys across, queries down
+    VkExtent2D extent = {};  // the present maps: keys across, queries down
     bool filled = false;
   };
   const Kind& of(AttentionKind kind) const { return kinds_[static_cast<size_t>(kind)]; }
@@ -47,16 +47,15 @@ class HeatMaps {
   std::array<Kind, 3> kinds_;
 };
 
-/// A tile of the wall of maps, as shaders/scene.glsl declares it.
+/// A tile of the wall of maps; shaders/scene.glsl declares the same.
 struct Tile {
   glm::vec4 center;  // its fourth number: the map
   glm::vec4 right;   // half of its width; its fourth number: half of its height
 };
 static_assert(sizeof(Tile) == 32);
 
-/// The wall that stands behind the words, with a tile for each head of each layer, in the order of
-/// maps. Layers go up from the bottom and heads across, or the other way round where tiles are
-/// larger so.
+/// The wall behind the words, with a tile for each head of each layer, in the order of maps. Layers
+/// go up from the bottom and heads across, or the other way round where tiles become larger.
 struct Wall {
   std::vector<Tile> tiles;
   bool layers_across = false;

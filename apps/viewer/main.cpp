@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) {
   using namespace mulciber;
-  // As the command has them (mulciber --help).
+  // The exit codes are those of the command (mulciber --help).
   constexpr int kSuccess = 0, kBadInput = 2, kDeviceFailed = 4;
   int code = kSuccess;
   try {

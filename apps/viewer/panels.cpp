@@ -14,9 +14,9 @@ namespace mulciber::viewer {
 namespace {
 
 constexpr float kMapLabels = 74;  // room for labels beside and above the map, pixels of scale 1
-constexpr float kLeastLabel = 7;  // letters that can be read
+constexpr float kLeastLabel = 7;  // smallest legible letters
 
-/// A row of buttons, one of which is pressed. True: another one is now.
+/// Draws a row of buttons, one of which is pressed. Returns true if another one is pressed now.
 bool pick(const char* name, const std::vector<std::string>& words, size_t& picked,
           const Theme& theme) {
   ImGui::TextDisabled("%s", name);
@@ -60,7 +60,7 @@ std::vector<std::string> numbers(uint32_t count) {
   return words;
 }
 
-/// As much of a text as has room, with an ellipsis.
+/// The part of a text that fits, with an ellipsis.
 std::string shortened(const std::string& text, ImFont* font, float size, float room) {
   const auto width = [&](const std::string& part) {
     return font->CalcTextSizeA(size, FLT_MAX, 0, part.c_str()).x;
@@ -75,8 +75,8 @@ std::string shortened(const std::string& text, ImFont* font, float size, float r
   return part + "\xe2\x80\xa6";
 }
 
-/// Text that is read from below to above; `place`: where its first letter's upper left would be if
-/// it were turned back.
+/// Draws text that is read upwards; `place`: the upper left of its first letter if it were turned
+/// back.
 void draw_upright(ImDrawList& list, ImFont* font, float size, ImVec2 place, ImU32 ink,
                   const std::string& text) {
   const int first = list.VtxBuffer.Size;
@@ -87,7 +87,7 @@ void draw_upright(ImDrawList& list, ImFont* font, float size, ImVec2 place, ImU3
   }
 }
 
-/// The picked map with its tokens, in whole pixels for each weight.
+/// Draws the picked map with its tokens, in whole pixels for each weight.
 MapPlace draw_map(View& view, const PanelParts& parts, float height) {
   const Theme& theme = view.theme();
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -101,7 +101,7 @@ MapPlace draw_map(View& view, const PanelParts& parts, float height) {
   const auto cell_beside = [&](float labels) {
     return std::min((wide - labels) / columns, (height - labels) / rows);
   };
-  // Labels that cannot be read would take room for nothing.
+  // Labels too small to read are left out.
   const bool labeled = 0.95f * cell_beside(kMapLabels * scale) >= kLeastLabel * scale;
   const float room = labeled ? kMapLabels * scale : 0, share = cell_beside(room);
   const float cell = share >= 8 ? std::floor(share) : share;
@@ -144,7 +144,7 @@ MapPlace draw_map(View& view, const PanelParts& parts, float height) {
   return place;
 }
 
-/// What colors mean.
+/// Draws the legend of the colors.
 void draw_legend(const View& view) {
   const Theme& theme = view.theme();
   ImDrawList& list = *ImGui::GetWindowDrawList();

@@ -10,7 +10,7 @@
 
 namespace mulciber::viewer {
 
-/// Where the picked map is drawn, for tests that look at it.
+/// The place of the picked map, for tests.
 struct MapPlace {
   Rectangle rectangle;
   bool drawn = false;
@@ -20,7 +20,7 @@ struct PanelParts {
   const Session& session;
   const std::vector<std::string>&queries, &keys;
   WordFonts fonts;
-  /// Draws the picked map into a rectangle of the picture, inside of the render pass.
+  /// Draws the picked map into a rectangle of the image, inside of the render pass.
   std::function<void(const Rectangle&)> draw_map;
 };
 

@@ -21,7 +21,7 @@ Picture::~Picture() {
 }
 
 void Picture::make_render_pass() {
-  VkAttachmentDescription attachments[3] = {};  // what is drawn into, depth, what it is resolved to
+  VkAttachmentDescription attachments[3] = {};  // color, depth, and the resolved image
   for (VkAttachmentDescription& attachment : attachments) {
     attachment.format = kColor;
     attachment.samples = device_.samples();
@@ -54,7 +54,7 @@ void Picture::make_render_pass() {
       VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT | VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT;
   constexpr VkAccessFlags kReads =
       VK_ACCESS_COLOR_ATTACHMENT_READ_BIT | VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_READ_BIT;
-  // The frame before this one uses the same images, and is copied from.
+  // The frame before this one uses the same images, and its copy reads them.
   const VkSubpassDependency dependencies[] = {
       {VK_SUBPASS_EXTERNAL, 0, kDraws | VK_PIPELINE_STAGE_TRANSFER_BIT, kDraws,
        kWrites | VK_ACCESS_TRANSFER_READ_BIT, kWrites | kReads, 0},

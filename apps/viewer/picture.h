@@ -1,5 +1,5 @@
-// What a frame is drawn into: color and depth of several samples, resolved into an image from which
-// windows and files are copied.
+// The render target of frames: color and depth with several samples, resolved into an image from
+// which windows and files are copied.
 #pragma once
 
 #include <array>
@@ -18,16 +18,16 @@ class Picture {
   Picture(const Picture&) = delete;
   Picture& operator=(const Picture&) = delete;
 
-  /// The device must be idle. Nothing where the extent is what it was.
+  /// Makes the images for an extent, unless they have it already. The device must be idle.
   void resize(VkExtent2D extent);
   /// Begins the render pass.
   void begin(VkCommandBuffer commands, const std::array<float, 3>& background) const;
-  /// Of the frame that was drawn last: rows of RGBA from the top. Waits.
+  /// The pixels of the frame that was drawn last: rows of RGBA from the top. Waits.
   std::vector<uint8_t> read();
 
   VkRenderPass render_pass() const { return render_pass_; }
   VkExtent2D extent() const { return extent_; }
-  /// Stands in TRANSFER_SRC_OPTIMAL behind the render pass.
+  /// The resolved image; its layout is TRANSFER_SRC_OPTIMAL behind the render pass.
   VkImage image() const { return resolved_->handle(); }
 
  private:
@@ -41,7 +41,7 @@ class Picture {
   VkFramebuffer framebuffer_ = VK_NULL_HANDLE;
 };
 
-/// A PNG file. Throws Error where it cannot be written.
+/// Writes a PNG file. Throws Error where it cannot be written.
 void write_png(const std::string& path, VkExtent2D extent, const std::vector<uint8_t>& rgba);
 
 }  // namespace mulciber::viewer

@@ -27,8 +27,8 @@ void write_report(const std::string& path, const ReportParts& parts) {
   json arcs = json::array();
   for (size_t query = 0; query < parts.curves.queries.size() && query < parts.rows; ++query) {
     for (size_t key = 0; key < parts.curves.keys.size(); ++key) {
-      // The middle of the curve that shaders/arcs.vert draws: its handles are each half of the way
-      // up or down, and as far forward.
+      // The middle of the curve that shaders/arcs.vert draws: its control points are each half of
+      // the way up or down, and equally far forward.
       const glm::vec3 from = parts.curves.queries[query].place, to = parts.curves.keys[key].place;
       const float forward = 0.75f * (0.15f + 0.16f * glm::abs(from.x - to.x));
       const Projected middle = parts.projection((from + to) * 0.5f + glm::vec3(0, 0, forward));

@@ -1,4 +1,4 @@
-// What a frame shows and where in the picture, for tests and for pages that explain it.
+// The contents of a frame and their places in the image, for tests and for pages that explain it.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct ReportParts {
   const Session& session;
   const WordCurves& curves;
   const Projection& projection;
-  const Rectangle& map;  // where the picked map is
+  const Rectangle& map;  // rectangle of the picked map
   const std::vector<std::string>&queries, &keys;
   uint32_t rows = 0;
 };
 
-/// A JSON file. Throws Error where it cannot be written.
+/// Writes a JSON file. Throws Error where it cannot be written.
 void write_report(const std::string& path, const ReportParts& parts);
 
 }  // namespace mulciber::viewer

@@ -7,7 +7,7 @@
 namespace mulciber::viewer {
 namespace {
 
-constexpr uint32_t kSpareTokens = 16;  // a translation may be longer than twice its source by these
+constexpr uint32_t kSpareTokens = 16;  // beyond twice the source's length
 constexpr double kFirstPace = 500;     // microseconds
 
 std::string name_of_path(const std::string& path) {
@@ -63,7 +63,7 @@ void Session::load(const std::string& path,
   if (std::filesystem::is_directory(path)) {
     try {
       translator = std::make_unique<Translator>(network_device_, model, options);
-    } catch (const ModelError&) {  // then it may be a language model, which says what is wrong
+    } catch (const ModelError&) {  // it may be a language model, whose load names the fault
     }
   }
   if (!translator) {
@@ -81,7 +81,7 @@ void Session::take_models(std::unique_ptr<Translator> translator,
   translator_ = std::move(translator);
   generator_ = std::move(generator);
   kinds_.clear();
-  if (generator_) return;  // the first AttentionTask says how many layers there are
+  if (generator_) return;  // the first AttentionTask knows the number of layers
   const ModelExtents extents = translator_->extents();
   for (const MapKind& kind :
        {MapKind{AttentionKind::kEncoder, "Encoder", extents.encoder_layers, extents.encoder_heads},
@@ -145,14 +145,14 @@ void Session::note_translation() {
     return;
   }
   const Hypothesis shown = {best.ids, best.tokens, best.score};
-  // Of steps that ended in one slice only the last one is known; the others had its beginning.
+  // Where several steps ended in one slice only the last one is known; the others are its prefixes.
   while (steps_.size() + 1 < best.ids.size()) steps_.push_back({prefix(shown, steps_.size() + 1)});
   Step step = {shown};
   if (done) {
     for (const Alternative& other : best.alternatives) {
       if (other.ids != best.ids) step.push_back(hypothesis_of(other));
     }
-    steps_.resize(best.ids.size());  // a shorter one may have won in the end
+    steps_.resize(best.ids.size());  // a shorter hypothesis may have won in the end
     steps_.back() = std::move(step);
     translation_task_.reset();
   } else {
@@ -242,7 +242,7 @@ void Session::map(const Hypothesis& hypothesis) {
 
 void Session::show(size_t step) {
   if (writing() || step >= steps_.size() || has_maps_of(step)) return;
-  // The whole text has the rows of all steps that it begins with.
+  // The maps of the whole text have the rows of all its prefixes.
   const Hypothesis &best = steps_[step].front(), &last = steps_.back().front();
   const Hypothesis& wanted = begins_with(last.ids, best.ids) ? last : best;
   if (!mapping_ || wanted.ids != computing_.ids) map(wanted);
@@ -271,7 +271,7 @@ std::vector<std::string> Session::queries(AttentionKind kind, size_t step) const
   if (kind == AttentionKind::kEncoder) return source_;
   std::vector<std::string> tokens = generator_ ? source_ : std::vector<std::string>();
   if (step >= steps_.size()) return tokens;
-  // Of the whole text that there are maps of: words still to come are shown faintly.
+  // The tokens are those of the whole text that has maps: words of later steps are shown faintly.
   const Hypothesis& shown = has_maps_of(step) ? *mapped_ : steps_[step].front();
   tokens.insert(tokens.end(), shown.tokens.begin(), shown.tokens.end());
   return tokens;
@@ -289,7 +289,7 @@ std::vector<std::string> Session::keys(AttentionKind kind, size_t step) const {
 uint32_t Session::rows(AttentionKind kind, size_t step) const {
   const auto all = static_cast<uint32_t>(queries(kind, step).size());
   if (kind == AttentionKind::kEncoder) return all;
-  // A language model's step is what its token reads, and the prompt's tokens before it.
+  // The rows of a language model's step are those of its token and all before it.
   const auto before = generator_ ? static_cast<uint32_t>(source_.size()) : 0;
   return std::min(all, before + static_cast<uint32_t>(step) + 1);
 }

@@ -26,7 +26,7 @@ VkSemaphore make_semaphore(VkDevice device) {
   return made;
 }
 
-/// Colors are written as screens show them, so formats that convert are passed over.
+/// Shaders write the colors that the screen shows, so that formats which convert are skipped.
 VkSurfaceFormatKHR choose_format(const GraphicsDevice& device) {
   uint32_t count = 0;
   check(vkGetPhysicalDeviceSurfaceFormatsKHR(device.physical_device(), device.surface(), &count,
@@ -64,7 +64,7 @@ bool Swapchain::make(VkExtent2D extent) {
         "vkGetPhysicalDeviceSurfaceCapabilitiesKHR");
   destroy();
   extent_ = limits.currentExtent;
-  if (extent_.width == UINT32_MAX)  // the window's system leaves it to the program
+  if (extent_.width == UINT32_MAX)  // the window system lets the program choose
     extent_ = {
         std::clamp(extent.width, limits.minImageExtent.width, limits.maxImageExtent.width),
         std::clamp(extent.height, limits.minImageExtent.height, limits.maxImageExtent.height)};

@@ -1,4 +1,4 @@
-// The images of a window, into which pictures are copied.
+// The images of a window, into which rendered frames are copied.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,16 @@ class Swapchain {
   Swapchain(const Swapchain&) = delete;
   Swapchain& operator=(const Swapchain&) = delete;
 
-  /// The device must be idle. extent: of the window. False where it has no area now.
+  /// Makes the swapchain. The device must be idle. extent: the window's. False where the window has
+  /// no area.
   bool make(VkExtent2D extent);
   VkExtent2D extent() const { return extent_; }
 
-  /// The next image, in the frame of this slot; none: it must be made again.
+  /// The next image, in the frame of this slot; none: make() must be called again.
   std::optional<uint32_t> acquire(size_t slot);
-  /// Records the copy of a picture that stands in TRANSFER_SRC_OPTIMAL.
+  /// Records the copy of an image whose layout is TRANSFER_SRC_OPTIMAL.
   void copy(VkCommandBuffer commands, VkImage picture, VkExtent2D extent, uint32_t index);
-  /// False where it must be made again.
+  /// False where make() must be called again.
   bool present(uint32_t index);
 
   VkSemaphore acquired(size_t slot) const { return acquired_[slot]; }
@@ -38,8 +39,8 @@ class Swapchain {
   VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
   VkExtent2D extent_ = {};
   std::vector<VkImage> images_;
-  std::vector<VkSemaphore> acquired_;  // of each slot
-  std::vector<VkSemaphore> drawn_;     // of each image
+  std::vector<VkSemaphore> acquired_;  // by slot
+  std::vector<VkSemaphore> drawn_;     // by image
 };
 
 }  // namespace mulciber::viewer

@@ -13,7 +13,7 @@ using Rgb = std::array<float, 3>;  // from 0 to 1, as the screen shows them
 
 struct Theme {
   Rgb background, panel, ink, quiet, rule, accent, accent_ink, mark, network;
-  std::array<Rgb, 9> weights;  // of 0, 1/8, ..., 1
+  std::array<Rgb, 9> weights;  // colors of the weights 0, 1/8, ..., 1
 };
 
 const Theme& light_theme();
@@ -26,7 +26,7 @@ inline ImU32 color32(const Rgb& rgb, float alpha = 1) {
 Rgb mix(const Rgb& a, const Rgb& b, float share);
 Rgb weight_color(const Theme& theme, float weight);
 
-/// Sets ImGui's style. scale: pixels for each of those that sizes are given in.
+/// Sets ImGui's style. scale: pixels for each pixel of the sizes in the code.
 void apply(const Theme& theme, float scale);
 
 }  // namespace mulciber::viewer

@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kLane = 24, kLeastColumn = 26, kMostColumn = 92;  // pixels of scale 1
 
-/// Tokens at the beginning that two hypotheses have in common.
+/// Tokens of the common prefix of two hypotheses.
 size_t common(const Hypothesis& a, const Hypothesis& b) {
   const size_t most = std::min(a.ids.size(), b.ids.size());
   size_t count = 0;
@@ -21,13 +21,14 @@ size_t common(const Hypothesis& a, const Hypothesis& b) {
   return count;
 }
 
-/// As many hypotheses as there is room for, below the line of buttons.
+/// The number of hypotheses for which there is room below the line of buttons.
 size_t lanes_of(const Layout& layout, float scale) {
   const float room = layout.timeline.size().y / scale - 50;
   return static_cast<size_t>(std::max(1.0f, std::floor(room / kLane)));
 }
 
-/// Draws a token in the middle of its column, smaller where it needs that, down to a bound.
+/// Draws a token in the middle of its column, in smaller letters where it needs them, down to a
+/// bound.
 void draw_token(ImDrawList& list, ImFont* font, const std::string& token, ImVec2 middle,
                 float column, ImU32 ink, float scale) {
   const std::string label = label_of(token);
@@ -74,7 +75,7 @@ void draw_timeline(View& view, const Layout& layout, const Session& session, con
     ImGui::TextDisabled("%zu other hypotheses", step.size() - 1);
   }
 
-  // Columns: those around the step where not all have room.
+  // Where not all columns fit, those around the step are drawn.
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -101,14 +102,14 @@ void draw_timeline(View& view, const Layout& layout, const Session& session, con
     view.follow = view.playing = false;
     wishes.show_step = true;
   }
-  // The playhead, behind everything.
+  // The playhead is drawn behind everything.
   const ImVec2 head = middle(view.step, 0);
   list.AddRectFilled({head.x - column / 2, at.y}, {head.x + column / 2, at.y + room.y},
                      color32(theme.accent, 0.16f), 4 * scale);
   list.AddRectFilled({head.x - column / 2, at.y}, {head.x + column / 2, at.y + 2 * scale},
                      color32(theme.accent));
 
-  // The best hypothesis of the step, and behind it what came of it.
+  // The best hypothesis of the step, followed by the text's later tokens.
   const Hypothesis& best = step.front();
   const Hypothesis& last = steps.back().front();
   const size_t agreed = common(best, last);
@@ -131,7 +132,7 @@ void draw_timeline(View& view, const Layout& layout, const Session& session, con
   const size_t lanes = std::min(step.size(), lanes_of(layout, scale));
   for (size_t lane = 1; lane < lanes; ++lane) {
     const Hypothesis& beam = step[lane];
-    // It branches off from the lane above it that goes with it for longest.
+    // A beam branches off from the lane above with which it shares the longest prefix.
     size_t parent = 0, begin = 0;
     for (size_t other = 0; other < lane; ++other) {
       if (const size_t shared = common(step[other], beam); shared > begin || other == 0) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kSmall = 15, kLarge = 34;  // pixels of scale 1
 
-// Latin, Greek, Cyrillic, punctuation, arrows, marks of spaces and blocks.
+// Latin, Greek, Cyrillic, punctuation, arrows, and the symbols for spaces and blocks.
 constexpr ImWchar kLetters[] = {0x20,   0x24f,  0x370,  0x3ff,  0x400,  0x4ff,  0x1e00, 0x1eff,
                                 0x2010, 0x2044, 0x20a0, 0x20bf, 0x2190, 0x21b5, 0x2212, 0x2212,
                                 0x2423, 0x2423, 0x2581, 0x2581, 0xfffd, 0xfffd, 0};
@@ -28,7 +28,7 @@ UserInterface::UserInterface(GraphicsDevice& device, VkRenderPass render_pass, c
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
-  io.IniFilename = nullptr;  // nothing of it is worth a file
+  io.IniFilename = nullptr;  // no setting of the interface is stored
   load_fonts(font, scale);
   if (window) {
     ImGui_ImplGlfw_InitForVulkan(window->handle(), true);

@@ -1,4 +1,4 @@
-// Dear ImGui on the viewer's device: its context, fonts, and input from a window or none.
+// Dear ImGui on the viewer's device: its context, fonts, and input from a window, if there is one.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@ namespace mulciber::viewer {
 
 class UserInterface {
  public:
-  /// window: null without one. font: a TrueType file; "": one of the system's, or ImGui's own.
+  /// window: null without a window. font: a TrueType file; "": one of the system's, or ImGui's own.
   UserInterface(GraphicsDevice& device, VkRenderPass render_pass, const Window* window,
                 const std::string& font, float scale);
   ~UserInterface();
   UserInterface(const UserInterface&) = delete;
   UserInterface& operator=(const UserInterface&) = delete;
 
-  /// extent: of the picture, where there is no window.
+  /// extent: the image's, where there is no window.
   void begin(VkExtent2D extent);
-  /// Inside of the render pass.
+  /// Draws inside of the render pass.
   void draw(VkCommandBuffer commands);
   const WordFonts& fonts() const { return fonts_; }
 

@@ -13,7 +13,7 @@
 namespace mulciber::viewer {
 namespace {
 
-constexpr float kArcWidth = 0.55f;  // of weight 1, in ems of the words
+constexpr float kArcWidth = 0.55f;  // for weight 1, in ems of the words
 
 std::unique_ptr<Window> make_window(const Options& options) {
   if (options.headless) return nullptr;
@@ -110,7 +110,7 @@ void Viewer::choose_step() {
     view_.step = 0;
   } else if (view_.follow || view_.step >= steps) {
     view_.step = steps - 1;
-    // While the network is at work, the last step that has maps.
+    // While the network works, the last step that has maps is shown.
     while (session_.writing() && view_.step > 0 && !session_.has_maps_of(view_.step)) --view_.step;
   }
   if (options_.step && session_.idle() && steps > 0) {
@@ -265,7 +265,7 @@ void Viewer::run() {
         window_->resize(std::exchange(options_.resized_width, 0), options_.resized_height);
       const bool was_settled = settled();
       if (draw_frame(true) && was_settled) ++frames;
-    } catch (const Error& error) {  // of a text or a file: the person at the window goes on
+    } catch (const Error& error) {  // a bad text or file must not end the program
       const auto* device = dynamic_cast<const DeviceError*>(&error);
       if (!window_ || (device && device->kind() != DeviceError::Kind::kOutOfMemory)) throw;
       view_.notice = error.what();

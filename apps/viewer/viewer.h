@@ -1,4 +1,4 @@
-// The program: frames in which the network computes a little and the scene is drawn.
+// The program's frames: in each the network computes a little and the scene is drawn.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,11 @@ class Viewer {
   explicit Viewer(Options options);
   ~Viewer();
 
-  /// Until the window is closed, or as many frames as the options say.
+  /// Draws frames until the window is closed, or as many as the options ask for.
   void run();
 
  private:
-  /// What a frame shows of the maps.
+  /// The parts of the maps that a frame shows.
   struct Shown {
     std::vector<std::string> queries, keys;
     WordCurves curves;
@@ -40,7 +40,7 @@ class Viewer {
 
   void load(const std::string& path);
   void start();
-  /// True: a picture was drawn. computes: the network's part too.
+  /// Returns true if a frame was drawn. computes: also runs the network's part.
   bool draw_frame(bool computes);
   void choose_map();
   void choose_step();
@@ -58,9 +58,9 @@ class Viewer {
   UserInterface interface_;
   Drawing drawing_;
   std::unique_ptr<Swapchain> swapchain_;
-  bool remake_ = true;  // the swapchain
+  bool remake_ = true;  // make the swapchain again
   bool map_chosen_ = false;
-  std::string title_;  // of the window
+  std::string title_;  // the window's
   Session session_;
   Shown shown_;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;

@@ -13,14 +13,14 @@ namespace mulciber::viewer {
 
 class Window {
  public:
-  /// Extents in pixels of scale 1. Throws Error where there is no display.
+  /// The extents are in pixels of scale 1. Throws Error where there is no display.
   Window(uint32_t width, uint32_t height, float scale);
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
   SurfaceNeeds surface_needs() const;
-  /// The monitor's.
+  /// The monitor's scale.
   float scale() const;
   VkExtent2D extent() const;
   bool closed() const;
@@ -28,7 +28,7 @@ class Window {
   void resize(uint32_t width, uint32_t height);
   void set_title(const std::string& title);
   GLFWwindow* handle() const { return window_; }
-  /// Files that were dragged onto it since the last call.
+  /// Files that were dragged onto the window since the last call.
   std::vector<std::string> dropped();
   void drop(const std::string& path) { dropped_.push_back(path); }
 

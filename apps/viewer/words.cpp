@@ -21,13 +21,13 @@ constexpr float kBend = 0.9f;  // radius of the curves over their width
 
 // Ems between words, and between pieces of one word.
 constexpr float kWordGap = 0.6f, kPieceGap = 0.16f, kLeastWidth = 0.7f;
-constexpr float kMostStretch = 1.8f;  // of a curve that has less than the other one
+constexpr float kMostStretch = 1.8f;  // for the shorter text's gaps
 
-constexpr float kLeastPixels = 7;  // of text that can still be read
+constexpr float kLeastPixels = 7;  // smallest legible text
 
 float gap_before(const std::string& token) { return continues_word(token) ? kPieceGap : kWordGap; }
 
-/// Widths of words, and their length in all with the gaps; ems.
+/// Widths of words, and their total length with the gaps, in ems.
 struct Measured {
   std::vector<Word> words;
   std::vector<float> gaps;
@@ -51,7 +51,7 @@ Measured measure(const std::vector<std::string>& tokens, ImFont* font) {
 }
 
 std::vector<Word> place(Measured measured, float length, float em, float height, float depth) {
-  // Gaps take what a shorter text leaves, up to a bound.
+  // The gaps of a shorter text are stretched, up to a bound.
   const float wanted = std::min(length, measured.length * kMostStretch);
   const float stretch =
       measured.gap_length > 0 ? 1 + (wanted - measured.length) / measured.gap_length : 1;
@@ -94,7 +94,7 @@ std::string label_of(const std::string& token) {
 }
 
 bool continues_word(const std::string& token) {
-  // Words begin with the mark; what is no letter stands for itself.
+  // A word's first piece begins with the marker; a special token in angle brackets stands alone.
   return !token.starts_with(kWordMark) && !token.starts_with('<');
 }
 
@@ -143,7 +143,7 @@ WordsHovered draw_words(ImDrawList& list, const WordCurves& curves, const Projec
       const Projected left = projection(word.place - word.along * half),
                       right = projection(word.place + word.along * half);
       if (end.depth <= 0 || left.depth <= 0 || right.depth <= 0) continue;
-      // Seen from the side, words have less room: they become smaller, and never overlap.
+      // Seen from the side, words have less room: they become smaller, so that they never overlap.
       const float room = std::abs(right.place.x - left.place.x) / (word.width + kPieceGap);
       const float size = std::min(
           {curves.em * projection.pixels_per_unit / end.depth, room, fonts.large->FontSize * 1.2f});

@@ -1,4 +1,4 @@
-// Words on two curves: queries above, keys below, and their labels over the picture.
+// Words on two curves: queries above, keys below, and their labels over the image.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace mulciber::viewer {
 
-/// A piece of a vocabulary as a person reads it: without the mark of a word's begin, and with marks
-/// for spaces and line breaks.
+/// A piece of a vocabulary as a reader sees it: without the marker of a word's start, and with
+/// symbols for spaces and line breaks.
 std::string label_of(const std::string& token);
-/// A token that goes on with the word before it.
+/// Whether a token continues the word before it.
 bool continues_word(const std::string& token);
 
 struct Word {
@@ -31,7 +31,7 @@ struct WordCurves {
   float em = 0;  // units of the scene
 };
 
-/// Both curves take the same width, and words on them keep their distances from one another.
+/// Both curves have the same width, and words on them keep their relative distances.
 WordCurves lay_out(const std::vector<std::string>& queries, const std::vector<std::string>& keys,
                    ImFont* font);
 
@@ -44,7 +44,7 @@ struct Rectangle {
   }
 };
 
-/// Where a point of the scene is in the window, and its depth; a depth of 0: behind the eye.
+/// The place of a point of the scene in the window, and its depth; a depth of 0: behind the camera.
 struct Projected {
   ImVec2 place;
   float depth = 0;
@@ -59,16 +59,16 @@ struct Projection {
 struct WordFonts {
   ImFont* small = nullptr;
   ImFont* large = nullptr;
-  /// That of which `size` is a part.
+  /// The font for a size: the smallest that is large enough, or the large one.
   ImFont* of(float size) const { return size <= small->FontSize ? small : large; }
 };
 
 struct WordsShown {
-  size_t rows = 0;  // queries from here on are still to come
-  int query = -1;   // that arcs are shown of; -1: of all
+  size_t rows = 0;  // from here on queries have not been chosen yet
+  int query = -1;   // whose arcs are shown; -1: all arcs
   int key = -1;
 };
-/// What the mouse is on; -1: nothing.
+/// The word under the mouse; -1: none.
 struct WordsHovered {
   int query = -1, key = -1;
 };
@@ -76,7 +76,7 @@ WordsHovered draw_words(ImDrawList& list, const WordCurves& curves, const Projec
                         const WordFonts& fonts, const Theme& theme, const WordsShown& shown,
                         float scale);
 
-/// Text with a rim of the background's color, so that it is read in front of anything.
+/// Draws text with a rim of the background's color, so that it is legible in front of anything.
 void draw_text_with_rim(ImDrawList& list, ImFont* font, float size, ImVec2 place, ImU32 ink,
                         ImU32 rim, const std::string& text, float scale);
 

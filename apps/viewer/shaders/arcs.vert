@@ -1,5 +1,5 @@
-// An arc for each pair of query and key: a ribbon that faces the eye, along a cubic Bezier curve from
-// the query's word to the key's. It reads its weight from the map, and is as wide as that says.
+// An arc for each pair of query and key: a ribbon that faces the camera, along a cubic Bezier curve
+// from the query's word to the key's. It reads its weight from the map, which determines its width.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "scene.glsl"
@@ -7,7 +7,7 @@
 layout(location = 0) out vec3 color;
 layout(location = 1) out float across;  // -1 and 1 at the edges
 
-const float kSegments = 24.0;  // with two vertices at each end: arcs.cpp draws so many
+const float kSegments = 24.0;  // with two vertices at each end; drawing.cpp has the same
 
 vec3 on_curve(vec3 a, vec3 b, vec3 c, vec3 d, float t) {
   const float s = 1.0 - t;
@@ -19,7 +19,7 @@ void main() {
   const float weight = texelFetch(maps, ivec3(key, query, map), 0).r;
   color = vec3(0);
   across = 0.0;
-  gl_Position = vec4(2, 2, 2, 1);  // outside
+  gl_Position = vec4(2, 2, 2, 1);  // outside the clip volume
   if (!(weight >= threshold) || query >= rows) return;
 
   // Arcs that go far to the side come forward, so that they pass in front of those that do not.
@@ -39,7 +39,7 @@ void main() {
                        (focus_key < 0 || key == uint(focus_key));
   const float wide = width * weight / place.w + scale;  // never thinner than a line
   place.xy += normal * side * wide / viewport * place.w;  // half of it is 2 * wide / 2 / viewport
-  // The heavier is in front, whatever the distance; of arcs alike the nearer.
+  // Heavier arcs are in front, whatever the distance; of equal arcs the nearer one.
   place.z = place.w * (0.5 - 0.3 * weight - (focused ? 0.15 : 0.0)) + 0.04 * place.z;
   gl_Position = place;
   across = side;

@@ -1,5 +1,5 @@
 // A map as a heat map, a cell for each weight. Cells of several pixels have edges one pixel wide;
-// of those smaller than a pixel the heaviest shows.
+// where cells are smaller than a pixel, the heaviest shows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "scene.glsl"
