@@ -1,4 +1,4 @@
-// --lora: adapters that a model is loaded with.
+// --lora: adapters with which a model is loaded.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct AdapterOptions {
 };
 /// --lora and --merge-lora.
 void add_adapter_options(Command& command, AdapterOptions& options);
-/// The same of models into which adapters are always merged: --lora alone.
+/// Adds --lora alone, for models into which adapters are always merged.
 void add_merged_adapter_option(Command& command, AdapterOptions& options);
 
 std::vector<AdapterFile> adapter_files(const AdapterOptions& options);

@@ -1,4 +1,4 @@
-// Bytes as text, for the pages and the server.
+// Bytes as text, for pages and the server.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace mulciber::apps {
 
 /// Base64 with padding: RFC 4648, section 4.
 std::string base64(std::span<const std::byte> bytes);
-/// The bytes of such a text; none where it is no such text.
+/// The bytes of a base64 text; no value where it is malformed.
 std::optional<std::vector<std::byte>> from_base64(std::string_view text);
 
 }  // namespace mulciber::apps

@@ -24,7 +24,7 @@ constexpr size_t kTailBytes = 1500;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// A pipe whose ends no other child inherits, and that stand above the descriptors a child is
+/// A pipe whose ends no other child inherits. Their descriptors are above those that a child is
 /// given.
 struct Pipe {
   int read = -1, write = -1;
@@ -44,8 +44,8 @@ void close_end(int& descriptor) {
   descriptor = -1;
 }
 
-// This program's file. Where it was replaced while it ran, the kernel's link still leads to the old
-// one.
+// The path of this program's file. Where the file was replaced while the program ran, the kernel's
+// link still leads to the old one.
 std::string own_path() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -67,7 +67,7 @@ const char* signal_name(int number) {
   }
 }
 
-/// Reads what is there. False at the end.
+/// Reads the available bytes. Returns false at the end.
 bool read_some(int descriptor, std::string& into) {
   char bytes[65536];
   const ssize_t count = read(descriptor, bytes, sizeof bytes);
@@ -119,7 +119,7 @@ ChildProcess::~ChildProcess() {
 void ChildProcess::feed() {
   const ssize_t count = write(input_, pending_input_.data(), pending_input_.size());
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  // It may have died without reading; its end is seen elsewhere.
+  // The child may have died without reading; its end is noticed elsewhere.
   if (count < 0)
     pending_input_.clear();
   else
@@ -160,7 +160,7 @@ std::string ChildProcess::wait() {
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  // Nonblocking: a grandchild may hold the pipe open.
+  // The reads do not block: a grandchild may hold the pipe open.
   for (size_t before = SIZE_MAX; words_ >= 0 && tail_.size() != before;) {
     before = tail_.size();
     take_words();

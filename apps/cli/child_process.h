@@ -1,6 +1,6 @@
-// A child process that takes lines on standard input and gives lines on descriptor 3. What it or a
-// driver in it prints cannot get among those: standard output and error go elsewhere, and only
-// their end is kept.
+// A child process that takes lines on standard input and gives lines on descriptor 3. Text that it,
+// or a driver in it, prints cannot mix with these: standard output and error go to another pipe, of
+// which only the end is kept.
 #pragma once
 
 #include <sys/types.h>
@@ -14,31 +14,31 @@ class ChildProcess {
  public:
   static constexpr int kResultDescriptor = 3;
 
-  /// Starts this same program with `arguments`; `input` is fed to it. Throws std::system_error.
+  /// Starts this same program with `arguments`, and feeds it `input`. Throws std::system_error.
   ChildProcess(std::vector<std::string> arguments, std::string input);
-  /// Kills it if it still runs.
+  /// Kills the child if it still runs.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
 
-  /// For poll(): -1 once closed. Input wants writing, the others reading.
+  /// Descriptors for poll(): -1 once closed. input() is written, the others are read.
   int input() const { return input_; }
   int results() const { return results_; }
   int words() const { return words_; }
 
   /// Writes as much of the input as the pipe takes, and closes it after the last byte.
   void feed();
-  /// Whole lines that arrived. At the end of results() it is closed.
+  /// Returns the whole lines that have arrived, and closes results() at its end.
   std::vector<std::string> take_lines();
-  /// Reads what it printed.
+  /// Reads printed text.
   void take_words();
 
   void kill();
-  /// Waits for its end. "" for exit code 0, else "died of SIGSEGV (Segmentation fault)" or "exited
-  /// with code 4", with the last lines it printed.
+  /// Waits for the child's end. Returns "" for exit code 0, else "died of SIGSEGV (Segmentation
+  /// fault)" or "exited with code 4", with the last lines that the child printed.
   std::string wait();
-  /// Its exit code after wait(), or -1 when a signal ended it.
+  /// The exit code after wait(), or -1 when a signal ended the child.
   int exit_code() const { return exit_code_; }
-  /// The last line it printed.
+  /// The last line that the child printed.
   std::string last_line() const;
 
  private:

@@ -22,7 +22,7 @@ namespace {
 volatile std::sig_atomic_t g_interrupted = 0;
 
 void on_interrupt(int) {
-  // A second SIGINT ends the program at once, as people expect of a stuck one.
+  // A second SIGINT ends the program at once, as users expect of a stuck program.
   if (g_interrupted) std::_Exit(kInterrupted);
   g_interrupted = 1;
 }
@@ -89,8 +89,8 @@ void add_common_options(Command& command, CommonOptions& options) {
 
 namespace {
 
-// Tests the rows that were not tested on this driver until so many seconds are over: the rest at
-// the next start. Returns whether anything was.
+// Tests rows that were not tested on this driver yet, until so many seconds are over; the others
+// are left to the next start. Returns whether any row was tested.
 bool test_driver(const DeviceOptions& device_options, const Capabilities& device, double seconds,
                  bool verbose) {
   const char* wanted = std::getenv("MULCIBER_SELF_TEST");

@@ -14,7 +14,7 @@ enum ExitCode : int {
   kSuccess = 0,
   kOverTolerance = 1,    // a comparison or a case failed
   kBadInput = 2,         // options, files or text that cannot be used
-  kNothingCompared = 3,  // verify found nothing it could compare, conform selected no case
+  kNothingCompared = 3,  // verify found nothing to compare, conform selected no case
   kDeviceFailed = 4,     // no device, out of device memory, device lost, no kernel that it can run
   kInterrupted = 130,    // SIGINT
 };
@@ -27,35 +27,34 @@ struct CommonOptions {
   bool verbose = false;
 };
 
-/// The error in the command's words: a setting is called by the option that sets it.
+/// The message of an error for users of the command: a setting has the name of its option.
 std::string message_of(const Error& error, const CommandLine& line);
 
-/// Once the subcommand is parsed, options that were not given are the environment's.
+/// Once the subcommand is parsed, takes options that were not given from the environment.
 void take_environment(Command& command, CommonOptions& options);
 /// Adds the common options to a subcommand, and takes the environment.
 void add_common_options(Command& command, CommonOptions& options);
 
-/// Opens the device; with --verbose says which on standard error. Rows that were not yet tested on
+/// Opens the device; with --verbose names it on standard error. Rows that were not yet tested on
 /// this driver version are tested first, on a device of their own, until `self_test_seconds` are
-/// over; MULCIBER_SELF_TEST=0 leaves that out.
+/// over; MULCIBER_SELF_TEST=0 skips the tests.
 std::unique_ptr<Device> open_device(const CommonOptions& options, double self_test_seconds = 2);
-/// For commands that measure: a row without a verdict would be passed over, and the next run choose
-/// otherwise.
+/// A time for commands that measure: a row without a verdict would be skipped, and the next run
+/// choose otherwise.
 constexpr double kTestEveryRow = 1e9;
 
-/// After the work: writes the profile when one was asked for (a trace to the file, a table to
-/// standard error) and reports validation messages on standard error. Returns `code`, or
-/// kDeviceFailed when
-/// --validate found something.
+/// Called after the work: writes the profile when one was asked for (a trace to the file, a table
+/// to standard error) and reports validation messages on standard error. Returns `code`, or
+/// kDeviceFailed when --validate found something.
 int finish(Device& device, const CommonOptions& options, int code);
 
-/// Throws ModelError when what was printed cannot be written (a full disk, say). The command calls
-/// it at its end; what prints a line at a time calls it after each.
+/// Throws ModelError when printed text cannot be written (a full disk, say). The command calls it
+/// at its end; code that prints a line at a time calls it after each line.
 void flush_output();
 
-/// Set by SIGINT; long work looks at it and ends cleanly.
+/// Set by SIGINT; long work checks it and ends cleanly.
 bool interrupted();
-/// Forgets a SIGINT that was answered: it stopped something, and the program goes on.
+/// Clears a SIGINT that has stopped something, so that the program goes on.
 void clear_interrupt();
 
 /// Each adds one subcommand; its callback stores the exit code in `code`.

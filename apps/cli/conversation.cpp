@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
-/// The text that stands before the first question of every conversation with this system prompt.
+/// The text before the first question of every conversation with this system prompt.
 std::string beginning(const ChatTemplate& chat_template, const std::string& system) {
   const auto rendered = [&](const char* question) {
     return chat_template.render(with_system(system, {{"user", question}}));
@@ -70,9 +70,9 @@ void apply(const ConversationOptions& options, const ChatTemplate* chat_template
            const std::string& system, const TextGenerator& generator, GenerateOptions& settings) {
   settings.stop = options.stop;
   if (chat_template) {
-    // A template writes the special tokens itself, but for one of plain text.
+    // A template writes special tokens itself, unless it is one of plain text.
     settings.add_special = chat_template->plain();
-    // Pictures are tokens that stand in the text.
+    // Images are tokens that stand in the text.
     settings.parse_special = !chat_template->plain() || !settings.pictures.empty();
     settings.stop.insert(settings.stop.end(), chat_template->stops().begin(),
                          chat_template->stops().end());
@@ -81,7 +81,7 @@ void apply(const ConversationOptions& options, const ChatTemplate* chat_template
   if (options.keep) {
     settings.keep = *options.keep;
   } else if (options.shift && chat_template) {
-    // Not more than half: the conversation needs room.
+    // At most half is kept, because the conversation needs room.
     const size_t tokens = generator.count_tokens(beginning(*chat_template, system), settings);
     settings.keep = static_cast<uint32_t>(std::min<size_t>(tokens, generator.context() / 2));
   }

@@ -1,4 +1,4 @@
-// What an answer may be, as commands ask for it.
+// Options for the grammar of answers.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 namespace mulciber::apps {
 
 struct GrammarOptions {
-  std::string json_schema, regex, grammar;  // one at most
+  std::string json_schema, regex, grammar;  // at most one
   bool any() const { return !json_schema.empty() || !regex.empty() || !grammar.empty(); }
 };
 /// --json-schema, --regex, --grammar.
 void add_grammar_options(Command& command, GrammarOptions& options);
 
-/// What answers may be, where the options say so. Throws ModelError.
+/// The grammar that the options set, if any. Throws ModelError.
 std::optional<Grammar> chosen_grammar(const GrammarOptions& options);
 
 }  // namespace mulciber::apps

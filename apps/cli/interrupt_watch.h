@@ -1,4 +1,4 @@
-// Carries SIGINT to what the library looks at while it works.
+// Passes SIGINT on to the flag that the library checks while it works.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace mulciber::apps {
 
-/// While it lives, `cancel` becomes true once SIGINT has come.
+/// While it lives, sets `cancel` once SIGINT has come.
 class InterruptWatch {
  public:
   explicit InterruptWatch(std::atomic<bool>& cancel)

@@ -76,8 +76,8 @@ std::shared_ptr<AskedProblems> asked_problems(Device& device, const LanguageMode
 
 namespace {
 
-/// Whether choices were kept. A model runs without them, so whatever keeps them from being made is
-/// told, and that is all.
+/// Measures rows. Returns whether the choices were stored. A model runs without them, so an error
+/// that prevents it is only printed.
 bool measure_rows(const CommonOptions& common, const AskedProblems& asked) {
   conformance::TuneOptions tuning{.cancelled = interrupted};
   std::optional<Progress> progress;
@@ -113,7 +113,7 @@ std::shared_ptr<Device> open_tuned_device(const CommonOptions& common,
   if (!wished || common.device_options.ignore_verdicts) return device;
   const std::shared_ptr<AskedProblems> asked = asked_problems(*device, options, model);
   if (conformance::untuned(device->capabilities(), *asked) == 0) return device;
-  // What cannot be kept would be measured again at every start.
+  // Choices that cannot be stored would be measured again at every start.
   if (!Choices(device->capabilities(), common.device_options.cache_folder).keep({})) return device;
   const bool kept = measure_rows(common, *asked);
   if (!kept) return device;

@@ -1,4 +1,4 @@
-// Text in and out, line by line.
+// Reads and writes text line by line.
 #pragma once
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace mulciber::apps {
 
-/// Lines of an input, one at a time; the last may lack its line feed.
+/// Reads the lines of an input, one at a time; the last may lack its line feed.
 class LineReader {
  public:
   explicit LineReader(std::istream& in, std::string name) : in_(in), name_(std::move(name)) {}
@@ -28,8 +28,8 @@ class LineReader {
   std::string name_;
 };
 
-/// Where results go: standard output, or a file that is written line by line, so that what was
-/// translated before an error stands.
+/// Writes results to standard output, or to a file line by line, so that results before an error
+/// are kept.
 class Output {
  public:
   explicit Output(const std::string& path) : path_(path) {

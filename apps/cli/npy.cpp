@@ -13,7 +13,8 @@ void write_npy(const std::string& path, std::span<const std::vector<float>> rows
   static_assert(std::endian::native == std::endian::little);
   std::string header = fmt::format(
       "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows.size(), columns);
-  // With the ten bytes before it the header ends, by a line feed, at a multiple of 64.
+  // The header with the ten bytes before it is padded so that it ends, with a line feed, at a
+  // multiple of 64.
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
   std::string file = "\x93NUMPY";

@@ -1,4 +1,4 @@
-// Vectors as NumPy keeps them.
+// Writes vectors in NumPy's format.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace mulciber::apps {
 
-/// A NumPy file of version 1.0: (rows, columns) float32 in C order.
-/// Throws ModelError when it cannot be written.
+/// Writes a NumPy file of version 1.0: (rows, columns) float32 in C order. Throws ModelError when
+/// it cannot be written.
 void write_npy(const std::string& path, std::span<const std::vector<float>> rows, size_t columns);
 
 }  // namespace mulciber::apps

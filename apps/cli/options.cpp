@@ -14,7 +14,7 @@
 namespace mulciber::apps {
 namespace {
 
-/// Not a number where the text is none, or stands for no finite one.
+/// The number of a text; NaN where the text is not a number, or not a finite one.
 double as_number(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -37,7 +37,7 @@ Option Option::range(int low, int high) const {
 Option Option::range(double low, double high) const {
   return Option(option_->check(CLI::Range(low, high)));
 }
-// CLI11's own checks name the largest number there is, in 300 digits.
+// CLI11's own checks name the largest double in 300 digits.
 Option Option::positive() const {
   return check([](const std::string& value) {
     return as_number(value) > 0 ? "" : fmt::format("'{}' is not a number above 0", value);

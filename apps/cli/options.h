@@ -1,5 +1,5 @@
-// What a subcommand says of its options. The parser behind it, CLI11, is seen by options.cpp alone:
-// its templates would take seconds to compile in every file that included them.
+// A subcommand's options. Only options.cpp includes their parser, CLI11, whose templates would take
+// seconds to compile in every file that included them.
 #pragma once
 
 #include <functional>
@@ -15,33 +15,33 @@ class Option;
 
 namespace mulciber::apps {
 
-/// An option that was added to a command; the functions say more of it, one after the other.
+/// An option that was added to a command; its functions, which can be chained, set its properties.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required() const;
-  /// The word that stands for the value in --help.
+  /// The word for the value in --help.
   Option type_name(const std::string& word) const;
   /// The heading in --help; "" hides the option.
   Option group(const std::string& heading) const;
-  /// --help shows the value that the variable has now.
+  /// Shows the variable's present value in --help.
   Option shows_default() const;
-  /// What separates several values in one argument.
+  /// The separator of several values in one argument.
   Option delimiter(char separator) const;
-  /// Several values need the option several times: the next argument belongs to nobody.
+  /// Each value needs the option again: the option does not take the next argument.
   Option one_value_each() const;
 
   Option range(int low, int high) const;
   Option range(double low, double high) const;
   Option positive() const;
   Option not_negative() const;
-  /// problem: what is wrong with a value, or "".
+  /// problem: returns what is wrong with a value, or "".
   Option check(std::function<std::string(const std::string&)> problem) const;
 
   Option needs(Option other) const;
   Option excludes(Option other) const;
-  /// Whether the command line has it, once it was parsed.
+  /// Whether the command line has the option, after it was parsed.
   bool given() const;
 
  private:
@@ -56,11 +56,11 @@ class Command {
   explicit Command(CLI::App& app) : app_(&app) {}
 
   Command add_subcommand(const std::string& name, const std::string& help);
-  /// names: "-m,--model"; without a dash, the option goes by its place. What Target may be stands
-  /// at the end of options.cpp.
+  /// names: "-m,--model"; without a dash, the option is positional. The end of options.cpp lists
+  /// the types that Target may be.
   template <class Target>
   Option add_option(const std::string& names, Target& target, const std::string& help);
-  /// An option whose value is one of these words; `chosen` gets its number.
+  /// Adds an option whose value is one of these words; `chosen` gets the word's number.
   Option add_choice(const std::string& names, const std::map<std::string, int>& words,
                     std::function<void(int)> chosen, const std::string& help);
   Option add_flag(const std::string& names, bool& target, const std::string& help = {});
@@ -69,16 +69,16 @@ class Command {
 
   /// Text at the end of --help.
   void footer(const std::string& text);
-  /// What happens as soon as this command's own options are parsed.
+  /// Called as soon as this command's own options are parsed.
   void once_parsed(std::function<void()> run);
-  /// What happens when the command line names this command, once all of it was parsed.
+  /// Called when the command line names this command, after all of it was parsed.
   void callback(std::function<void()> run);
 
  private:
   CLI::App* app_;
 };
 
-/// The program: its description, and what --version prints.
+/// The program's description, and the output of --version.
 struct ProgramDescription {
   std::string description, name;
   std::function<std::string()> version;
@@ -92,10 +92,11 @@ class CommandLine {
   ~CommandLine();
 
   Command& commands() { return commands_; }
-  /// Parses, and runs the callback of the command that was named. Nothing where that was done;
-  /// otherwise whether the command line was understood (--help, --version), after it was answered.
+  /// Parses, and runs the callback of the command that was named. No value where that was done;
+  /// otherwise --help, --version or an error was printed, and the value is whether the command line
+  /// was understood.
   std::optional<bool> parse(int argc, char** argv);
-  /// Whether the command that was named has such an option.
+  /// Whether the named command has such an option.
   bool chosen_has(const std::string& option) const;
 
  private:

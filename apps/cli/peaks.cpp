@@ -7,8 +7,8 @@
 namespace mulciber::apps {
 namespace {
 
-constexpr double kSeconds = 0.1;    // of each size at least
-constexpr double kMostSeconds = 2;  // of all sizes of one measurement
+constexpr double kSeconds = 0.1;    // least time for each size
+constexpr double kMostSeconds = 2;  // for all sizes of one measurement
 
 conformance::Timing time_chosen(Device& device, Op op, std::vector<uint64_t> shape,
                                 KernelTypes types) {
@@ -17,7 +17,7 @@ conformance::Timing time_chosen(Device& device, Op op, std::vector<uint64_t> sha
   return row ? conformance::time_case(device, op_case, *row, kSeconds) : conformance::Timing{};
 }
 
-/// What the runs of time_case() take at most: two of each of eight copies, and twenty.
+/// The most time that time_case() takes: two runs of each of eight copies, and twenty.
 double seconds_of_runs(const conformance::Timing& timing) { return timing.median_ms / 1000 * 36; }
 
 }  // namespace
@@ -37,7 +37,7 @@ void measure_growing(size_t sizes, double growth, double most_seconds,
 }
 
 double measure_bandwidth(Device& device) {
-  // What is small stays in a cache: the largest sum that was measured counts.
+  // Small tensors stay in a cache: the largest sum that was measured counts.
   constexpr uint64_t kSmallest = 1u << 16;
   double bandwidth = 0;
   measure_growing(5, 4, kMostSeconds, [&](size_t size) {

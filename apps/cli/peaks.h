@@ -1,4 +1,4 @@
-// What a device reaches, measured in this run: the base of floors.
+// Peak rates of a device, measured in this run: the base of floors.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,24 @@
 namespace mulciber::apps {
 
 struct Peaks {
-  double bytes_per_second = 0;  // read and written, by adding two tensors of 64 MiB at most
-  double flops_per_second = 0;  // by the best large matrix product
+  double bytes_per_second = 0;  // read and written, when two tensors of at most 64 MiB are added
+  double flops_per_second = 0;  // by the fastest large matrix product
 };
 
-/// Amount per second of a timing; 0 for one that was not taken.
+/// The rate of a timing; 0 for one that was not taken.
 double rate(uint64_t amount, const conformance::Timing& timing);
 
 /// Measures sizes 0, 1, ... `sizes` - 1, each of which takes `growth` times as long as the one
-/// before, up to the last or the first that would not come to its end within `most_seconds` in all.
-/// measure: of a size; gives the seconds that it took.
+/// before, up to the last or the first that would not end within `most_seconds` in all. measure:
+/// measures a size; returns the seconds that it took.
 void measure_growing(size_t sizes, double growth, double most_seconds,
                      const std::function<double(size_t)>& measure);
 
-/// Bytes per second of memory alone. Runs take at most about two seconds, however slow the device
-/// is: it is measured by the largest tensors that this is enough for.
+/// The memory bandwidth alone, in bytes per second. Runs take at most about two seconds, however
+/// slow the device is: it is measured with the largest tensors for which this suffices.
 double measure_bandwidth(Device& device);
-/// That and the products, for which as long is taken with weights of each type.
+/// The bandwidth and the products' rates; for products as much time is taken with weights of each
+/// type.
 Peaks measure_peaks(Device& device);
 
 }  // namespace mulciber::apps

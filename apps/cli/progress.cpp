@@ -18,7 +18,7 @@ Progress::Progress(std::string what, size_t total)
       start_(Clock::now()) {}
 
 void Progress::update(size_t done) {
-  // Short work needs no bar, and a terminal no more than ten pictures a second.
+  // Short work needs no bar, and a terminal needs at most ten updates a second.
   const auto now = Clock::now();
   if (!terminal_ || now - start_ < std::chrono::milliseconds(500) ||
       now - last_ < std::chrono::milliseconds(100)) {

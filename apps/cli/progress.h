@@ -11,7 +11,7 @@ namespace mulciber::apps {
 
 class Progress {
  public:
-  /// total: 0 when unknown; then only a count is shown.
+  /// total: 0 when unknown; then only the count is shown.
   Progress(std::string what, size_t total);
   void update(size_t done);
   /// Removes the bar.

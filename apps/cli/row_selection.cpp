@@ -18,16 +18,17 @@ bool matches(const std::string& glob, const char* name) {
   return fnmatch(glob.c_str(), name, 0) == 0;
 }
 
-/// Of the types of blocks, those that files have most, and one whose values stand in a table.
+/// Whether a weight type is measured by default: of block types the most frequent ones, and one
+/// whose values stand in a table.
 bool usual(DataType weight) {
   return !is_block_type(weight) || weight == DataType::kQ4_0 || weight == DataType::kQ8_0 ||
          weight == DataType::kQ4_K || weight == DataType::kQ6_K || weight == DataType::kIQ3_S;
 }
 
-constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of a tensor that a shape asks for
+constexpr uint64_t kMostElements = uint64_t{1} << 31;  // most elements of a tensor of a given shape
 
-/// Nothing where the text is anything but numbers from 1 between commas, or where the two largest
-/// make more elements than a tensor has.
+/// The extents in a text. No value where it is anything but numbers from 1 between commas, or where
+/// the two largest make more elements than a tensor may have.
 std::optional<std::vector<uint64_t>> numbers_of(const std::string& text) {
   std::vector<uint64_t> numbers;
   uint64_t largest = 1;
@@ -127,7 +128,7 @@ void for_each_case(const RowSelection& selection, const Kernel& row,
         continue;  // the row cannot serve that shape
       } catch (const ShapeError&) {
         if (!several_types) throw;
-        continue;  // not whole blocks of the type
+        continue;  // the shape has partial blocks of the type
       }
     }
   }

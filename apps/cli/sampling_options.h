@@ -1,4 +1,4 @@
-// Options that say how the next token is chosen, as `generate` and `chat` have them.
+// Sampling options of `generate` and `chat`.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,15 @@ struct SamplingOptions {
 };
 void add_sampling_options(Command& command, SamplingOptions& options);
 
-/// What the model asks for, and above it what the command line says: a filter without a temperature
-/// means 1 where the model would take the likeliest token. Where nobody gave a seed, another one
-/// every time.
+/// The model's sampling settings with those of the command line above them: a filter without a
+/// temperature means temperature 1 where the model would be greedy. Without a seed, each run takes
+/// another one.
 Sampling chosen_sampling(const SamplingOptions& options, const Sampling& of_model);
 
-/// "temperature 0.7, top k 40, seed 5"; "the likeliest token" where nothing is left to chance.
+/// "temperature 0.7, top k 40, seed 5"; "the likeliest token" where sampling is greedy.
 std::string describe(const Sampling& sampling);
 
-/// Says in a line on standard error what is used, unless it is the likeliest token without
-/// penalties.
+/// Prints the settings in a line on standard error, unless they are greedy without penalties.
 void tell(const Sampling& sampling, const Sampling& of_model);
 
 }  // namespace mulciber::apps

@@ -28,7 +28,7 @@ std::optional<TextGenerator> load_draft(const SpeculationOptions& options,
   if (options.draft.empty()) return std::nullopt;
   const std::shared_ptr<const OpenModel> files = open_model(options.draft);
   LanguageModelOptions loading = model;
-  loading.adapters = {};  // made for the model
+  loading.adapters = {};  // adapters belong to the model
   loading.model = options.draft;
   loading.masked_heads.clear();
   return load(loading, device, files, false);

@@ -1,4 +1,4 @@
-// Speculative decoding, as `generate` and `chat` ask for it.
+// Options of `generate` and `chat` for speculative decoding.
 #pragma once
 
 #include <memory>
@@ -17,18 +17,18 @@ constexpr uint32_t kMostLookup = 64;
 /// --draft, --lookup, --proposals.
 void add_speculation_options(Command& command, SpeculationOptions& options);
 
-/// The draft model, loaded with what holds for the model beside it; nothing where none is asked
-/// for. Throws as load().
+/// Loads the draft model with the loading options of the model beside it; no value where the
+/// options name none. Throws as load().
 std::optional<TextGenerator> load_draft(const SpeculationOptions& options,
                                         const LanguageModelOptions& model,
                                         const std::shared_ptr<Device>& device);
-/// draft: of load_draft().
+/// draft: returned by load_draft().
 void apply(const SpeculationOptions& options, std::optional<TextGenerator>& draft,
            GenerateOptions& settings);
 
-/// Tokens per second of decoding: a pass that checks proposals makes several.
+/// Tokens per second of decoding: a pass that verifies draft tokens makes several tokens.
 double decode_rate(const GenerateStatistics& statistics);
-/// A line for --stats; nothing where nothing was proposed.
+/// Prints a line for --stats, unless nothing was drafted.
 void tell_speculation(const GenerateStatistics& statistics);
 
 }  // namespace mulciber::apps

@@ -1,4 +1,4 @@
-// What a command says beside its results.
+// Messages of a command on standard error.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 
 namespace mulciber::apps {
 
-/// Prints to standard error. Where that cannot be written, on a full disk say, the words are lost
-/// and nothing else: an exit code still tells how the command ended, and a server goes on.
+/// Prints to standard error. Where that cannot be written, on a full disk for example, only the
+/// message is lost: the exit code still shows how the command ended, and a server goes on.
 template <typename... Args>
 void tell(fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = fmt::format(format, std::forward<Args>(args)...);

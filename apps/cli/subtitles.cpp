@@ -12,7 +12,7 @@
 namespace mulciber::apps {
 namespace {
 
-/// On one line: an empty line would end a subtitle.
+/// Joins lines: an empty line would end a subtitle.
 std::string one_line(const std::string& text, bool escape) {
   std::string result;
   for (const char c : text) {

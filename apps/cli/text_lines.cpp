@@ -26,7 +26,7 @@ struct Input {
     if (!*file) throw ModelError(path, "cannot be read", "give a text file");
   }
   std::istream& stream() { return file ? *file : std::cin; }
-  /// Pictures and models are given by mistake, and would be read as lines of rubbish.
+  /// Image and model files given by mistake would be read as lines of rubbish.
   void check(std::string_view text) const {
     if (text.find('\0') != std::string_view::npos)
       throw ModelError(name, "is no text: it holds bytes of zero", "give a text file");

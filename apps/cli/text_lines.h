@@ -1,4 +1,4 @@
-// Whole inputs of commands that read all of their text before they answer.
+// Whole inputs, for commands that read all of their text before they answer.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@ namespace mulciber::apps {
 
 /// Lines of a file; "-" or "" is standard input. Throws ModelError.
 std::vector<std::string> read_lines(const std::string& file);
-/// The file that a command's arguments name, or "". Throws ModelError where they are several, which
-/// only pictures can be.
+/// The file that a command's arguments name, or "". Throws ModelError where they name several,
+/// which only images may be.
 std::string only_text_file(std::span<const std::string> files);
-/// All of it, likewise.
+/// The text of a whole file; "-" or "" is standard input. Throws ModelError.
 std::string read_whole(const std::string& file);
 
 /// Options that `embed`, `classify` and `answer` share.
@@ -30,10 +30,10 @@ struct EncoderArguments {
 };
 void add_encoder_options(Command& command, EncoderArguments& arguments);
 
-/// Places of scores, the highest first; equal ones as they come.
+/// Indices of scores, the highest first; equal ones keep their order.
 std::vector<size_t> best_first(std::span<const float> scores);
 
-/// What --stats and cut texts say, on standard error.
+/// Prints --stats and a note on cut texts on standard error.
 void report(const EncoderArguments& arguments, const EncoderStatistics& statistics,
             uint32_t max_tokens);
 

@@ -1,4 +1,4 @@
-// Files that commands leave behind.
+// Output files of commands.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace mulciber::apps {
 
-/// Writes a file whole or not at all, as replace_file() (base/replace_file.h). Throws Error naming
-/// it and the reason.
+/// Writes a file whole or not at all, see replace_file() (base/replace_file.h). Throws Error naming
+/// the file and the reason.
 void write_whole_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace mulciber::apps
