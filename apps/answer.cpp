@@ -1,4 +1,4 @@
-// `mulciber answer`: where a passage answers a question.
+// `mulciber answer`: finds the answer to a question in a passage.
 #include <fmt/format.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// `mulciber classify`: lines to labels.
+// `mulciber classify`: labels lines of text.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -20,7 +20,8 @@ struct ClassifyArguments : EncoderArguments {
   bool whole = false;
 };
 
-/// A line is a text, or two with a tab between them; with `pair` that is the second of each.
+/// A line is a text, or two with a tab between them; `pair`, if given, is the second text of each
+/// line.
 ClassifierInput input_of(const std::string& line, const std::string& pair) {
   if (!pair.empty()) return {line, pair};
   const size_t tab = line.find('\t');

@@ -1,4 +1,5 @@
-// `mulciber devices`: what is here, what it can do, which kernel rows it will use.
+// `mulciber devices`: the devices of this machine, their capabilities, and the kernel rows that
+// they use.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,7 +35,7 @@ std::string bytes_text(uint64_t bytes) {
   return fmt::format("{} KiB", bytes >> 10);
 }
 
-// The devices that a row is made for say whether selection may take it; shape is settled per
+// Whether selection may take a row, as far as the device decides it; the shape is checked for each
 // problem.
 std::string row_status(const Kernel& kernel, const Capabilities& device) {
   std::string reason = why_not_runnable(kernel, device);
@@ -49,10 +50,11 @@ bool denied(const Capabilities& device, const char* row) {
   return std::ranges::count(device.denied_rows, row) > 0;
 }
 
-// What the self-test said of the rows that the device may choose.
+// Verdicts of the self-test on rows that the device may choose.
 struct SelfTested {
   std::vector<std::string> passed, untested;
-  std::vector<std::pair<std::string, std::string>> denied;  // row, reason; workarounds too
+  // Row and reason; rows with a workaround too.
+  std::vector<std::pair<std::string, std::string>> denied;
 };
 
 SelfTested self_tested(const Capabilities& c) {
@@ -178,7 +180,7 @@ void print(size_t index, const Capabilities& c, bool rows) {
   }
 }
 
-// Rows chosen by measurement, with the times of all candidates.
+// Prints rows chosen by measurement, with the times of all candidates.
 void print_measured(const Capabilities& device, const std::string& cache_folder) {
   if (device.choices.empty()) return;
   fmt::print("   chosen by measurement (`mulciber tune`), milliseconds:\n");
@@ -192,8 +194,8 @@ void print_measured(const Capabilities& device, const std::string& cache_folder)
   }
 }
 
-// For each op and storage type, the row that selection takes at the shapes `mulciber bench`
-// measures.
+// Prints for each op and storage type the row that selection takes at the shapes of `mulciber
+// bench`.
 void print_choices(const Capabilities& device) {
   fmt::print("   what serves which shape:\n");
   for (Op op : kAllOps) {
@@ -207,7 +209,7 @@ void print_choices(const Capabilities& device) {
     for (const auto& [activation, weight] : types) {
       std::map<std::string, std::vector<std::string>> shapes_by_row;
       for (const auto& shape : cases.bench_shapes()) {
-        if (shape.back() % block_elements(weight) != 0) continue;  // the last extent is a row's
+        if (shape.back() % block_elements(weight) != 0) continue;  // not whole blocks in a row
         conformance::OpCase op_case = cases.make(shape, {activation, weight});
         const Kernel* row = conformance::chosen_row(device, op_case, op);
         shapes_by_row[row ? row->id : "none"].push_back(fmt::format("{}", fmt::join(shape, ",")));
@@ -220,7 +222,8 @@ void print_choices(const Capabilities& device) {
   }
 }
 
-// Tests all rows that each device may choose, whatever is known of them. Returns how many failed.
+// Tests all rows that each device may choose, whatever their verdicts so far. Returns how many
+// failed.
 size_t test_devices(const DeviceOptions& given, size_t count) {
   size_t failed = 0;
   for (size_t i = 0; i < count; ++i) {

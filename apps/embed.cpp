@@ -1,4 +1,4 @@
-// `mulciber embed`: lines to vectors, or the lines that are most like a query.
+// `mulciber embed`: turns lines into vectors, or ranks lines by their similarity to a query.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -63,7 +63,7 @@ class EmbedRun {
     if (!options_.query.empty()) return rank(vectors);
     if (!options_.npy.empty()) return;
     for (size_t i = 0; i < vectors.size(); ++i) {
-      // The numbers as short as they say which float is meant.
+      // Numbers have as many digits as identify the float.
       std::string object = json_line({{"text", lines_[i]},
                                       {"tokens", vectors[i].tokens},
                                       {"truncated", vectors[i].truncated}});

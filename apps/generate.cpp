@@ -1,4 +1,4 @@
-// `mulciber generate`: a prompt in, its continuation out, piece by piece.
+// `mulciber generate`: continues a prompt, and prints the text piece by piece.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -38,8 +38,8 @@ struct GenerateArguments {
   bool stats = false, ignore_end = false, raw = false;
 };
 
-/// The share of its floor that decoding reaches: the bytes a step must move, at the device's
-/// measured rate.
+/// The share of its floor that decoding reaches. The floor: the bytes that a step must move, at the
+/// device's measured rate.
 double floor_share(const GenerateStatistics& s, double bytes_per_second) {
   if (s.decode_steps == 0 || s.decode_seconds <= 0 || bytes_per_second <= 0) return 0;
   return static_cast<double>(s.step_bytes) * s.decode_steps / bytes_per_second / s.decode_seconds;
@@ -113,8 +113,8 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
        d.software ? ", what the software driver allocates included" : "");
 }
 
-/// How the prompt becomes a question. A base model continues a text, unless a template or a system
-/// prompt is asked for.
+/// The template that makes a question of the prompt. A base model continues the text, unless a
+/// template or a system prompt is asked for.
 std::shared_ptr<const ChatTemplate> question_template(const GenerateArguments& options,
                                                       const OpenModel& model) {
   if (options.raw) return nullptr;
@@ -123,8 +123,8 @@ std::shared_ptr<const ChatTemplate> question_template(const GenerateArguments& o
   return chosen_template(options.conversation, model);
 }
 
-/// Attention of prompt and answer for the page. `prompt` is the text that was given; the tokens are
-/// all that the model read.
+/// The attention of prompt and answer for the page. `prompt` is the text that was given; the tokens
+/// are all that the model has read.
 SentenceMaps to_maps(Generation& generation, const std::string& prompt, const std::string& model,
                      const Device& device) {
   SentenceMaps maps =
@@ -136,7 +136,7 @@ SentenceMaps to_maps(Generation& generation, const std::string& prompt, const st
   return maps;
 }
 
-/// What has a meaning for language models alone.
+/// Throws where an option is given that only language models have.
 void require_rewriting(const GenerateArguments& options) {
   const SamplingOptions& s = options.sampling;
   const ConversationOptions& c = options.conversation;
@@ -163,7 +163,7 @@ void require_rewriting(const GenerateArguments& options) {
   }
 }
 
-/// The answer of an encoder-decoder: a text made of the whole prompt, found by its own search.
+/// The answer of an encoder-decoder: a text made of the whole prompt by the model's own search.
 int rewrite(const GenerateArguments& options, std::shared_ptr<const OpenModel> model,
             const std::string& prompt) {
   require_rewriting(options);
@@ -245,7 +245,8 @@ int run(const GenerateArguments& options) {
   }
   if (!options.cache.empty()) generator.save_cache(options.cache);
   const GenerateStatistics& statistics = generator.statistics();
-  // Statistics measure the device's bandwidth, with memory of their own.
+  // The peak is taken before statistics, which measure the device's bandwidth with memory of their
+  // own.
   const uint64_t host_bytes = peak_host_bytes();
   if (options.common.json) {
     nlohmann::json object = {{"prompt", prompt},

@@ -1,4 +1,4 @@
-// `mulciber inspect`: what a checkpoint holds, or what is wrong with it.
+// `mulciber inspect`: the contents of a checkpoint, or its faults.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

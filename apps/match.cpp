@@ -1,4 +1,4 @@
-// `mulciber match`: the text that fits a picture.
+// `mulciber match`: finds the text that fits an image.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ struct MatchArguments : EncoderArguments {
   std::string form = "This is a photo of {}.";
 };
 
-/// The form with a label in the place of {}.
+/// The form with a label in place of {}.
 std::string text_of_label(const std::string& form, const std::string& label) {
   const size_t place = form.find("{}");
   if (place == std::string::npos)

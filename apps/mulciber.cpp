@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   } catch (const DeviceError& error) {
     tell("mulciber: {}\n", message_of(error, line));
     return kDeviceFailed;
-  } catch (const KernelError& error) {  // what the device has is not enough, or its driver refused
+  } catch (const KernelError& error) {  // no kernel can run, or the driver refused
     tell("mulciber: {}\n", error.what());
     return kDeviceFailed;
   } catch (const Error& error) {

@@ -1,4 +1,4 @@
-// `mulciber perplexity`: how surprised a model is by a text, as llama-perplexity measures it.
+// `mulciber perplexity`: the perplexity of a model on a text, as llama-perplexity measures it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace mulciber::apps {
 namespace {
 
-constexpr uint32_t kDefaultChunk = 512;  // as llama-perplexity
+constexpr uint32_t kDefaultChunk = 512;  // llama-perplexity's
 
 struct PerplexityArguments {
   CommonOptions common;

@@ -1,4 +1,4 @@
-// `mulciber score`: log probabilities of given texts, token by token, or of what continues them.
+// `mulciber score`: log probabilities of given texts, token by token, or of their continuations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct ScoreArguments {
   bool pairs = false, whole = false, ranks = false, bare = false, stats = false;
 };
 
-/// Context and continuation of a line.
+/// The context and the continuation in a line.
 ScoreInput pair_of(const std::string& line, size_t number) {
   const size_t tab = line.find('\t');
   if (tab == std::string::npos)
@@ -44,8 +44,8 @@ std::vector<ScoreInput> read_inputs(const ScoreArguments& options) {
   return inputs;
 }
 
-/// Of the continuations of one context, which stand one after another, whether each is the best by
-/// sum and by mean.
+/// Whether each continuation is the best for its context, by sum and by mean. Continuations of one
+/// context stand one after another.
 struct Best {
   bool sum = false, mean = false;
 };

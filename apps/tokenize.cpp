@@ -1,4 +1,4 @@
-// `mulciber tokenize`: text to ids and back, a line at a time.
+// `mulciber tokenize`: turns text into ids and back, a line at a time.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -63,7 +63,7 @@ std::vector<int32_t> parse_ids(const std::string& text, size_t line) {
 }
 
 void run(const TokenizeOptions& options) {
-  // Only the tokenizer is needed: a folder without weights serves as well.
+  // Only the tokenizer is needed, so a folder without weights suffices.
   const OpenModel opened = open_files(options.model, Checkpoint::Contents::kText);
   const std::shared_ptr<const Tokenizer>& tokenizer = opened.tokenizer();
   const EncodeOptions encode{options.add_special, options.parse_special};

@@ -1,5 +1,5 @@
-// `mulciber tune`: measures the rows that could serve a model's products and attention, and
-// remembers the quickest for this device and driver version.
+// `mulciber tune`: measures the rows that could serve a model's products and attention, and stores
+// the fastest for this device and driver version.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ struct TuneArguments {
   bool again = false, forget = false;
 };
 
-/// A translator's programs are known once it has translated.
+/// The problems that a translator asks selection for, found by translating.
 std::shared_ptr<AskedProblems> asked_by_translator(const std::shared_ptr<Device>& device,
                                                    std::shared_ptr<const OpenModel> model) {
   auto asked = std::make_shared<AskedProblems>();
@@ -38,7 +38,7 @@ nlohmann::json to_json(const conformance::Tuned& tuned) {
   nlohmann::json candidates = nlohmann::json::array();  // in the table's order
   for (const auto& [row, time] : tuned.milliseconds)
     candidates.push_back({{"row", row->id}, {"milliseconds", time}});
-  nlohmann::json refused = nlohmann::json::object();  // by the driver
+  nlohmann::json refused = nlohmann::json::object();  // rows that the driver refused
   for (const auto& [row, reason] : tuned.refused) refused[row->id] = reason;
   return {{"op", name_of(tuned.problem.op)},
           {"activation", name_of(tuned.problem.types.activation)},
@@ -146,7 +146,7 @@ void add_tune(Command& app, int& code) {
                 "table's order serves")
       .excludes(model);
   add_common_options(command, options->common);
-  command.remove_option("--profile");  // what runs is timed on a device of its own
+  command.remove_option("--profile");  // work is timed on a device of its own
   command.footer(
       "Choices are kept beside the verdicts of the self-test (MULCIBER_CACHE); `mulciber devices "
       "-v` lists them. On\nhardware a language model is tuned for two seconds when it is first "

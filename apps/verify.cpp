@@ -1,4 +1,4 @@
-// `mulciber verify`: a model's expected results against what the device computes.
+// `mulciber verify`: compares a model's expected results with what the device computes.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ void print_table(const VerifyReport& report) {
   for (const VerifyResult& result : report.results) {
     const bool compared = result.status != VerifyResult::Status::kNotCompared;
     const std::string error = compared ? fmt::format("{:.3g}", result.error) : "-";
-    // Where a passing tensor differs most is for --json.
+    // The position of a passing tensor's largest difference is for --json.
     const bool explain = result.status != VerifyResult::Status::kPass && !result.detail.empty();
     fmt::print("{:<16} {:<28} {:>12} {:>12.3g}  {}{}{}\n", result.case_name, result.tensor, error,
                result.tolerance, name_of(result.status), explain ? ": " : "",

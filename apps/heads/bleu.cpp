@@ -17,7 +17,7 @@ constexpr int kLongest = 4;  // n-grams
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_point(char c) { return c == '.' || c == ','; }
-/// ASCII punctuation but the apostrophe, the hyphen, the period and the comma.
+/// ASCII punctuation except the apostrophe, the hyphen, the period and the comma.
 bool stands_alone(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -28,8 +28,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// Puts `between` into every pair of neighbours that `matches`; a pair's second character begins no
-/// further pair, as with a regular expression that takes both.
+/// Puts `between` into every pair of neighbours that `matches`. A pair's second character begins no
+/// further pair, as with a regular expression that consumes both.
 template <typename Matches, typename Replace>
 std::string rewrite_pairs(const std::string& text, Matches matches, Replace replace) {
   std::string result;
@@ -51,7 +51,7 @@ std::string lower_case(std::string_view text) {
   while (left > 0) {
     utf8proc_int32_t letter = 0;
     utf8proc_ssize_t bytes = utf8proc_iterate(at, left, &letter);
-    if (bytes <= 0) {  // not UTF-8: stays
+    if (bytes <= 0) {  // bytes that are not UTF-8 stay
       result += static_cast<char>(*at);
       bytes = 1;
     } else {
@@ -97,7 +97,7 @@ std::vector<std::string> tokenize_13a(std::string_view given) {
       spaced += c;
     }
   }
-  // Bytes of letters outside ASCII are no digits, so that bytes do as well as letters.
+  // Bytes of letters outside ASCII are not digits, so that bytes do as well as letters.
   const auto apart = [](std::string& out, char first, char second) {
     out += fmt::format("{} {} ", first, second);
   };

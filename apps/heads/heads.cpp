@@ -1,4 +1,4 @@
-// `mulciber heads`: which attention heads a translation model needs, by what is lost without each.
+// `mulciber heads`: ranks a translation model's attention heads by what is lost without each.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -108,7 +108,7 @@ class Run {
   }
 
  private:
-  /// Of the references, per token, with heads masked.
+  /// The log probability of the references, per token, with heads masked.
   double log_probability(const std::vector<Head>& masked) {
     double sum = 0;
     uint64_t tokens = 0;
@@ -120,7 +120,7 @@ class Run {
     return tokens > 0 ? sum / static_cast<double>(tokens) : 0;
   }
 
-  /// What each head that is left costs when it is masked too.
+  /// The loss for each remaining head when it is masked too.
   std::vector<Ranked> rank(const std::vector<Head>& masked, double before) {
     std::vector<Ranked> ranked;
     Progress progress(fmt::format("heads, {} masked", masked.size()), all_.size() - masked.size());
@@ -138,7 +138,7 @@ class Run {
     return ranked;
   }
 
-  /// Masks the least needed heads step by step, and asks anew which those are after each.
+  /// Masks the least needed heads step by step, and ranks the others anew after each.
   void prune(double whole) {
     std::vector<Head> masked;
     double now = whole;

@@ -1,4 +1,4 @@
-// `classify` and `embed` with a model that reads pictures; pictures.h declares them.
+// `classify` and `embed` with a model that reads images; pictures.h declares them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,7 +13,7 @@
 namespace mulciber::apps {
 namespace {
 
-/// The maps of every picture, for the page that --attention asks for.
+/// Collects the maps of every image for the page of --attention.
 class AttentionPage {
  public:
   explicit AttentionPage(const PictureArguments& arguments) : arguments_(arguments) {}
@@ -41,7 +41,7 @@ int classify_pictures(const PictureArguments& arguments, std::shared_ptr<const O
   const std::shared_ptr<Device> device = open_device(encoder.common);
   ImageClassifier classifier(device, std::move(model), encoder.load());
   const std::vector<std::string>& labels = classifier.labels();
-  // Of ImageNet's thousand labels nobody reads the last.
+  // The top labels are printed: ImageNet has a thousand.
   constexpr size_t kMostLabels = 5;
   Output output("");
   AttentionPage page(arguments);
@@ -96,7 +96,7 @@ int embed_pictures(const PictureEmbedArguments& arguments, std::shared_ptr<const
         vectors.push_back(std::move(found[i].values));
         continue;
       }
-      // The numbers as short as they say which float is meant.
+      // Numbers have as many digits as identify the float.
       std::string object = json_line({{"picture", arguments.files[first + i]}});
       object.pop_back();
       output.line(fmt::format("{},\"vector\":[{}]}}", object, fmt::join(found[i].values, ",")));

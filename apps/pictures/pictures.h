@@ -1,4 +1,4 @@
-// What `classify`, `embed` and `match` share where they read pictures.
+// Code that `classify`, `embed` and `match` share for images.
 #pragma once
 
 #include <functional>
@@ -12,40 +12,40 @@
 
 namespace mulciber::apps {
 
-/// Whether a model reads pictures: then files are pictures, and not lines of text. Throws
-/// ModelError.
+/// Whether a model reads images: then files are images, not lines of text. Throws ModelError.
 bool reads_pictures(const OpenModel& model);
 
-/// Calls `run` with the pictures of a few files at a time, and the number of the first. Stops after
-/// an interrupt. Throws ModelError where there are none, or one cannot be read.
+/// Calls `run` with the images of a few files at a time, and the number of the first. Stops after
+/// an interrupt. Throws ModelError where there are no files, or an image cannot be read.
 void for_pictures(const std::string& title, std::span<const std::string> files,
                   const std::function<void(size_t first, std::span<const Picture>)>& run);
 
-/// Throws ModelError where an option was given that pictures have no use for.
+/// Throws ModelError where an option was given that only texts have.
 struct TextOption {
   const char* name;
   bool given;
 };
 void refuse_text_options(std::span<const TextOption> options);
 
-/// What --stats says, on standard error.
+/// Prints --stats on standard error.
 void report(const EncoderArguments& arguments, const PictureStatistics& statistics, size_t pictures,
             double seconds);
 
-/// --attention, of commands that may read pictures.
+/// Adds --attention to commands that may read images.
 void add_picture_attention(Command& command, std::string& page);
 
 struct NamedAttention {
-  std::string name;  // of the file
+  std::string name;  // the file's name
   PictureAttention attention;
-  /// Of models that read: maps are (layers, heads, tokens, rows, columns), and there is no rollout.
+  /// For models that write text: maps are (layers, heads, tokens, rows, columns), and there is no
+  /// rollout.
   std::vector<std::string> tokens = {};
 };
-/// A page that lays the maps over the pictures. Throws ModelError when it cannot be written.
+/// Writes a page that lays the maps over the images. Throws ModelError when it cannot be written.
 void write_attention_page(const std::string& path, const std::string& model,
                           std::span<const NamedAttention> pictures);
 
-// The commands, with a model that reads pictures.
+// The commands with a model that reads images.
 struct PictureArguments {
   const EncoderArguments& encoder;
   std::span<const std::string> files;

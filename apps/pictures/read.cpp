@@ -1,4 +1,4 @@
-// `mulciber read`: what stands in a picture.
+// `mulciber read`: writes the text of an image.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -26,7 +26,7 @@ const char* const kSoundScript =
 #include "transcribe/page/page.js.inc"
     ;
 
-/// 0 to 255 between two values.
+/// Values scaled to 0 to 255 between two bounds.
 std::vector<std::byte> bytes_between(std::span<const float> values, float least, float most) {
   std::vector<std::byte> bytes;
   const float range = most > least ? most - least : 1;

@@ -1,4 +1,4 @@
-// `mulciber transcribe`: sound to text.
+// `mulciber transcribe`: turns sound into text.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -34,10 +34,10 @@ struct TranscribeArguments {
   bool srt = false, vtt = false, no_timestamps = false, no_follow = false;
 };
 
-/// Samples of 16 bits from standard input, as they come.
+/// Reads 16-bit samples from standard input as they come.
 class SampleStream {
  public:
-  /// Appends what there is of the next `count` samples; false: the stream has ended.
+  /// Appends the available ones of the next `count` samples; false: the stream has ended.
   bool read(std::vector<float>& samples, size_t count) {
     bytes_.resize(2 * count);
     const size_t read = std::fread(bytes_.data(), 1, bytes_.size(), stdin);
@@ -125,8 +125,8 @@ class TranscribeRun {
     output_.line(text);
   }
 
-  /// Every second the text so far is computed anew. What the model has heard whole is printed, and
-  /// with it the sound is let go.
+  /// Transcribes a stream: every second the text so far is computed anew. Text of sound that the
+  /// model has heard completely is printed, and this sound is dropped.
   void listen() {
     SampleStream input;
     std::vector<float> samples;
@@ -137,7 +137,7 @@ class TranscribeRun {
       more = input.read(samples, transcriber_.sample_rate());
       const Transcript heard = transcriber_.transcribe(samples, options_);
       const bool full = static_cast<double>(samples.size()) / rate >= transcriber_.window_seconds();
-      // The last segment of a full window may be cut off: it is heard again.
+      // The last segment of a full window may be cut off, so it is heard again.
       const size_t segments = heard.segments.size();
       const size_t taken = !more ? segments : full ? std::max<size_t>(segments, 2) - 1 : 0;
       for (size_t i = 0; i < std::min(taken, segments); ++i) take(all, heard.segments[i], begin);
@@ -166,7 +166,7 @@ class TranscribeRun {
     all.segments.push_back(std::move(segment));
   }
 
-  /// What may still change, on standard error.
+  /// Prints text that may still change on standard error.
   static void partial(const Transcript& heard, size_t taken) {
     std::string text;
     for (size_t i = taken; i < heard.segments.size(); ++i)

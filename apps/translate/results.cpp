@@ -23,7 +23,7 @@ SentenceMaps to_maps(const std::string& source, const Translation& t, const std:
       {"encoder", a.encoder_layers, a.encoder_heads, a.source_length, a.source_length, a.encoder},
       {"decoder", a.decoder_layers, a.decoder_heads, a.target_length, a.target_length, a.decoder},
       {"cross", a.cross_layers, a.cross_heads, a.target_length, a.source_length, a.cross}};
-  // Recurrent models attend across alone.
+  // Recurrent models have cross-attention alone.
   std::erase_if(maps.kinds, [](const SentenceMaps::Kind& kind) { return kind.layers == 0; });
   for (SentenceMaps::Kind& rollout : attention_rollout(maps))
     maps.kinds.push_back(std::move(rollout));

@@ -1,4 +1,4 @@
-// A translation as it is written: its attention maps, and its line of JSON.
+// The results of a translation: its attention maps, and its line of JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,11 +9,11 @@
 
 namespace mulciber::apps {
 
-/// t.attention must be there. model: the path; start_token: what the decoder reads first.
+/// t.attention must be there. model: the path; start_token: the first token that the decoder reads.
 SentenceMaps to_maps(const std::string& source, const Translation& t, const std::string& model,
                      const std::string& device, const std::string& start_token);
 
-/// With every hypothesis, its score, ids and tokens.
+/// The JSON has every hypothesis with its score, ids and tokens.
 nlohmann::json translation_json(const std::string& source, const Translation& t);
 
 }  // namespace mulciber::apps

@@ -1,4 +1,4 @@
-// What a run of `mulciber translate` took, for --stats.
+// Statistics of a run of `mulciber translate`, for --stats.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ struct Totals {
   void add(const TranslateStatistics& s);
 };
 
-/// For a person, on standard error.
+/// Prints statistics on standard error.
 void print_statistics(const TranslateStatistics& s, const Device& device);
 nlohmann::json statistics_json(const TranslateStatistics& s, const Device& device);
 

@@ -1,4 +1,4 @@
-// `mulciber translate`: text in, translations out, with beam search, attention maps and statistics.
+// `mulciber translate`: translates text, with beam search, attention maps and statistics.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ struct TranslateArguments {
   bool stats = false;
 };
 
-// "decoder.3.1" or "cross.0.2": kind, layer, head.
+// Masks a head by its name: "decoder.3.1" or "cross.0.2", kind, layer, head.
 void mask_head(HeadMasks& masks, const std::string& word, const ModelExtents& shape) {
   const HeadName name = head_name(word, {"encoder", "decoder", "cross"});
   const bool encoder = name.kind == "encoder", cross = name.kind == "cross";
@@ -114,7 +114,7 @@ class Run {
       expected = given.size();
     }
     Progress progress("translate", expected);
-    // A person who types wants each line answered at once.
+    // A user who types wants each line answered at once.
     const size_t chunk = reader && !opened && isatty(STDIN_FILENO) ? 1 : options_.chunk;
     for (bool more = true; more && !cancel_;) {
       std::vector<std::string> lines;
@@ -144,7 +144,7 @@ class Run {
       progress.update(before + done);
       if (interrupted()) cancel_ = true;
     };
-    // SIGINT is seen between steps too, not only between batches.
+    // A watcher thread sees SIGINT between steps too, not only between batches.
     std::atomic<bool> watching{true};
     std::thread watcher([&] {
       while (watching) {
@@ -164,7 +164,7 @@ class Run {
     watcher.join();
     totals_.add(translator_.statistics());
     for (size_t i = 0; i < results.size(); ++i) {
-      if (!results[i].complete) break;  // interrupted: everything before it stands
+      if (!results[i].complete) break;  // interrupted: earlier results are kept
       print(lines[i], results[i]);
     }
     output_.flush();

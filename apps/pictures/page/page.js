@@ -1,6 +1,6 @@
 'use strict';
 
-// Maps are laid over the picture patch by patch: the warmer and less transparent, the more weight.
+// Maps are laid over the image patch by patch: the warmer and less transparent, the more weight.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const element = (id) => document.getElementById(id);
@@ -16,10 +16,10 @@ const pictures = data.pictures.map((picture) => ({
   ...picture, rgb: bytesOf(picture.rgb), maps: floatsOf(picture.maps), rollout: floatsOf(picture.rollout)
 }));
 
-// Of a model that reads: which token's maps are shown.
+// For a model that reads text: the token whose maps are shown.
 let token = 0;
 
-// The mean of the maps of heads from `first` on, `count` of them.
+// The mean of `count` maps of heads from `first` on.
 function meanOf(picture, first, count) {
   const cells = picture.rows * picture.columns, mean = new Float32Array(cells);
   const tokens = Math.max(picture.tokens.length, 1);
@@ -36,7 +36,8 @@ function chosenMap(picture) {
   return head === 'mean' ? meanOf(picture, first, picture.heads) : meanOf(picture, first + Number(head), 1);
 }
 
-// From dark blue by red to yellow: monotonic in lightness, so that it reads without colours too.
+// From dark blue over red to yellow: lightness is monotonic, so that maps can be read without
+// colours.
 function colourOf(share) {
   const stops = [[20, 24, 82], [150, 24, 90], [240, 100, 30], [255, 236, 90]];
   const at = Math.min(share, 0.9999) * (stops.length - 1), from = stops[Math.floor(at)], to = stops[Math.floor(at) + 1];
@@ -46,7 +47,7 @@ function colourOf(share) {
 function draw() {
   const picture = pictures[Number(element('picture').value)], map = chosenMap(picture);
   const canvas = element('view');
-  // Small pictures are drawn larger, pixel by pixel, so that patches have edges.
+  // Small images are drawn larger, pixel by pixel, so that patches have edges.
   const zoom = Math.max(1, Math.floor(640 / Math.max(picture.width, picture.height)));
   canvas.width = picture.width * zoom;
   canvas.height = picture.height * zoom;
@@ -84,7 +85,7 @@ function choices(select, entries) {
   select.replaceChildren(...entries.map(([value, text]) => new Option(text, value)));
 }
 
-// The tokens of a picture's text, a button each; arrows go from one to the next.
+// The tokens of an image's text, a button each; arrows go from one to the next.
 function openPicture() {
   const picture = pictures[Number(element('picture').value)];
   token = 0;

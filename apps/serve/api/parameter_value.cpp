@@ -21,7 +21,7 @@ enum Type : unsigned {
   kObject = 32,
   kAny = 63
 };
-constexpr int kMostNesting = 16;  // of schemas that refer to one another
+constexpr int kMostNesting = 16;  // depth of references between schemas
 
 unsigned type_named(const Json& name) {
   constexpr std::pair<const char*, Type> kNames[] = {

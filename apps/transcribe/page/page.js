@@ -6,7 +6,7 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const element = (id) => document.getElementById(id);
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 
-// Weights are bytes; 255 is the greatest of a token, whose probability stands in `largest`.
+// Weights are bytes; 255 stands for a token's greatest weight, whose probability is in `largest`.
 const windows = data.windows.map((window) => ({
   ...window, weights: bytesOf(window.weights), sound: bytesOf(window.sound)
 }));
@@ -14,14 +14,15 @@ let token = 0;
 
 const chosenWindow = () => windows[Number(element('window').value)];
 
-// From dark blue by red to yellow: monotonic in lightness, so that it reads without colours too.
+// From dark blue over red to yellow: lightness is monotonic, so that maps can be read without
+// colours.
 function colourOf(share) {
   const stops = [[20, 24, 82], [150, 24, 90], [240, 100, 30], [255, 236, 90]];
   const at = Math.min(share, 0.9999) * (stops.length - 1), from = stops[Math.floor(at)], to = stops[Math.floor(at) + 1];
   return from.map((value, i) => value + (to[i] - value) * (at % 1));
 }
 
-// Row `row` of the chosen map.
+// The row `row` of the chosen map.
 function rowOf(window, row) {
   const first = (Number(element('map').value) * window.tokens.length + row) * window.positions;
   return window.weights.subarray(first, first + window.positions);
@@ -50,7 +51,7 @@ function drawSound(window) {
     const grey = window.sound[frame * window.mels + mel];
     return [grey, grey, grey];
   });
-  // What the token attends to most stands in the spectrogram as well.
+  // The attention of the token is drawn over the spectrogram as well.
   const best = row.indexOf(255), x = (best + 0.5) * kWidth / window.positions;
   context.fillStyle = '#f06428';
   context.fillRect(x - 1, 0, 2, tall);
@@ -115,7 +116,8 @@ element('tokens').addEventListener('keydown', (event) => {
   element('tokens').children[token].focus();
   event.preventDefault();
 });
-// A click names the token whose attention is greatest there: in the matrix that of the row, above it of all.
+// A click selects the token whose attention is greatest there: in the matrix the token of the row,
+// above it any token.
 element('matrix').addEventListener('click', (event) => {
   choose(Math.floor(event.offsetY / element('matrix').clientHeight * chosenWindow().tokens.length));
 });
