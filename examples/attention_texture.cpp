@@ -1,7 +1,7 @@
-// What a translation looks at, as a texture: the attention map is computed on the application's
+// The attention of a translation as a texture: the attention map is computed on the application's
 // device, copied into its image in the command buffer of a frame, and sampled by the drawing in
-// that same frame. No number passes the host. At the end the picture is read back and compared with
-// the maps that Translator gives.
+// that same frame. No weight passes the CPU. At the end the rendered image is read back and
+// compared with the maps that Translator gives.
 //   attention_texture MODEL_FOLDER "TEXT" [--kind cross|encoder|decoder] [--layer N] [--head N]
 //                     [--image FILE.ppm]
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace {
 
-constexpr uint32_t kTexel = 16;         // pixels of the picture for each number of the map
-constexpr double kBudgetMicros = 4000;  // of a frame
+constexpr uint32_t kTexel = 16;         // pixels of the rendered image for each weight of the map
+constexpr double kBudgetMicros = 4000;  // in a frame
 
 struct Settings {
   std::string model, text, image;
@@ -75,7 +75,7 @@ class Picture {
 Picture::Picture(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent)
     : target_(make_target(host, extent, false)) {
   const VkDevice device = host.device();
-  // Linear filtering of R32_SFLOAT is for a device to offer; this works everywhere.
+  // Devices need not support linear filtering of R32_SFLOAT, but all support this.
   VkSamplerCreateInfo sampler_info{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
   sampler_info.addressModeU = sampler_info.addressModeV = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
   VkSampler sampler = VK_NULL_HANDLE;
@@ -137,7 +137,7 @@ void Picture::draw(VkCommandBuffer commands) const {
   vkCmdEndRenderPass(commands);
 }
 
-/// The numbers of one map, as the host gets them by Translator::translate().
+/// The weights of one map in CPU memory, which Translator::translate() gives.
 const float* numbers(const mulciber::AttentionMaps& maps, const mulciber::AttentionMap& map,
                      VkExtent2D extent) {
   const bool encoder = map.kind == mulciber::AttentionKind::kEncoder,
@@ -158,7 +158,7 @@ int main(int argc, char** argv) try {
   const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(host.lent());
   mulciber::Translator translator(device, model);
 
-  // Frames in which the text is translated.
+  // In these frames the text is translated.
   int frames = 0;
   const auto frame = [&](mulciber::FrameTask& task, const auto& draw) {
     const VkCommandBuffer commands = host.begin();
@@ -172,7 +172,7 @@ int main(int argc, char** argv) try {
   while (!translation.done()) frame(translation, [](VkCommandBuffer) {});
   const mulciber::Translation result = translation.result();
 
-  // Then those in which its attention is computed, the last of which shows it.
+  // In the next frames its attention is computed; the last of them shows it.
   mulciber::AttentionTask attention(translator, result);
   const VkExtent2D extent = attention.extent(settings.map.kind);
   const DrawnImage texture = host.make_image(

@@ -1,6 +1,7 @@
-// A character that speaks while the game goes on: each frame computes a little of what it says and
-// draws the scene. Words come as they are chosen. The player talks into one of the answers, which
-// ends there, in the middle of a sentence, and the conversation goes on from what was heard.
+// A character that speaks while the game goes on: each frame computes a part of its answer and
+// draws the scene. Words come as they are chosen. The player interrupts one of the answers, which
+// ends there, in the middle of a sentence, and the conversation continues from the words that were
+// heard.
 //   dialogue MODEL "OPENING" ["REMARK"...] [--interrupt ANSWER] [--after PIECES] [--tokens N]
 //            [--temperature T] [--budget US]
 // Answers count from 1; --interrupt 0: none.
@@ -66,8 +67,8 @@ int main(int argc, char** argv) try {
   mulciber::TextGenerator character(device, model);
   const Scene scene(host, {320, 180}, 6);
 
-  // What both said; the character sees no more than that. Of what was said before, nothing is
-  // computed again.
+  // The words that both have spoken; the character knows no more than these. The cache keeps
+  // earlier text, which is not computed again.
   std::string heard;
   float turn = 0;
   for (size_t answer = 1; answer < settings.texts.size(); ++answer) {

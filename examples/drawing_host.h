@@ -1,5 +1,5 @@
-// What an application that draws has before a network comes to it: an instance, a device with a
-// queue that draws and computes, images, and a command buffer for the frame at hand.
+// An application that draws, before a network is added: an instance, a device with a queue that
+// draws and computes, images, and a command buffer for the present frame.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct DrawnImage {
   VkExtent2D extent = {};
 };
 
-/// Memory that the host reads.
+/// Memory that the CPU reads.
 struct ReadBuffer {
   VkBuffer buffer = VK_NULL_HANDLE;
   void* mapped = nullptr;
@@ -36,20 +36,20 @@ class DrawingHost {
   ~DrawingHost();
   DrawingHost(const DrawingHost&) = delete;
 
-  /// For mulciber::adopt_device(): everything that was enabled.
+  /// The device for mulciber::adopt_device(), with all that was enabled.
   mulciber::HostDevice lent() const;
 
-  /// The frame's command buffer, begun. One frame at a time.
+  /// Begins the frame's command buffer. There is one frame at a time.
   VkCommandBuffer begin();
-  /// Submits it, and waits until it has ended.
+  /// Submits the command buffer, and waits until it has ended.
   void submit_and_wait();
 
   DrawnImage make_image(VkExtent2D extent, VkFormat format, VkImageUsageFlags usage);
   ReadBuffer make_read_buffer(VkDeviceSize bytes);
   VkShaderModule make_shader(std::span<const uint32_t> code);
-  /// Called before the device is destroyed: what was made last goes first.
+  /// Adds a call before the device is destroyed; the last added is called first.
   void at_end(std::function<void()> destroy) { at_end_.push_back(std::move(destroy)); }
-  /// Copies an image of 4 bytes a texel that stands in TRANSFER_SRC_OPTIMAL, and waits.
+  /// Copies an image of 4 bytes a texel whose layout is TRANSFER_SRC_OPTIMAL, and waits.
   std::vector<uint8_t> read(const DrawnImage& image);
 
   VkPhysicalDevice physical_device() const { return physical_.physical_device; }
@@ -70,5 +70,5 @@ class DrawingHost {
   std::vector<std::function<void()>> at_end_;
 };
 
-/// A binary PPM file of texels in RGBA.
+/// Writes a binary PPM file of texels in RGBA.
 void write_ppm(const std::string& path, VkExtent2D extent, std::span<const uint8_t> rgba);

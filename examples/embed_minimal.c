@@ -1,6 +1,7 @@
-/* The least that a Vulkan application does to run a network inside its own frames: an instance and
- * a device of its own, made with what Mulciber asks for, and a translation recorded into its own
- * command buffer, a slice for each frame. embed_minimal MODEL_FOLDER "TEXT" */
+/* The least that a Vulkan application does to run a network inside its own frames: it makes its own
+ * instance and device with the extensions and features that Mulciber asks for, and records a
+ * translation into its own command buffer, a slice for each frame.
+ * embed_minimal MODEL_FOLDER "TEXT" */
 #include <mulciber/mulciber_c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ int main(int argc, char** argv) {
   }
   require(mulciber_create_context(&context));
 
-  /* An instance, and the first device. */
+  /* Make an instance, and take the first device. */
   VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.apiVersion = VK_API_VERSION_1_2;
   VkInstanceCreateInfo instance_info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
   const VkResult found = vkEnumeratePhysicalDevices(instance, &count, &physical_device);
   check(found == VK_INCOMPLETE ? VK_SUCCESS : found, "vkEnumeratePhysicalDevices");
 
-  /* What should be enabled, and whether the model fits. */
+  /* Ask what should be enabled, and whether the model fits. */
   MulciberModel* model;
   require(mulciber_open_model(context, argv[1], &model));
   MulciberPhysicalDevice physical = {sizeof(physical), instance, physical_device,
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
   VkQueue queue;
   vkGetDeviceQueue(device, asked.queue_family, 0, &queue);
 
-  /* Lend it. */
+  /* Lend the device to the library. */
   MulciberDeviceInfo lent = {sizeof(lent)};
   lent.physical = &physical;
   lent.device = device;
@@ -81,7 +82,7 @@ int main(int argc, char** argv) {
   MulciberTask* task;
   require(mulciber_begin_translation(context, translator, argv[2], NULL, &task));
 
-  /* Frames: a slice of the translation in each command buffer. */
+  /* Draw frames, with a slice of the translation in each command buffer. */
   VkCommandPoolCreateInfo pool_info = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool_info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool_info.queueFamilyIndex = queue_info.queueFamilyIndex;

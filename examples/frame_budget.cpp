@@ -1,11 +1,11 @@
-// What a network costs the frames beside which it runs: a scene is drawn alone, and with a
-// translation that goes on in slices, submitted by themselves (step) or recorded into the frame's
-// own command buffer (record). Blocks of frames take turns, so that what else the machine does
-// falls on all alike. A frame lasts from its first call until the device has ended it.
+// The time that a network costs the frames of an application: a scene is drawn alone, and with a
+// translation that runs in slices, submitted by themselves (step) or recorded into the frame's own
+// command buffer (record). Blocks of frames are interleaved, so that other work of the machine
+// slows all kinds alike. A frame lasts from its first call until the device has ended it.
 //   frame_budget MODEL_FOLDER [--frames N] [--budget US] [--at-most MS]
 //                [--percentile P] [--image FILE.ppm]
-// --frames: of each kind. --at-most: fails where a percentile (99 unless told) with a network
-// passes that without by more.
+// --frames: of each kind. --at-most: fails where a percentile (99 by default) with a network
+// exceeds the one without by more.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -35,7 +35,7 @@ struct Settings {
   std::string model;
   size_t frames = 600;
   double budget_us = 4000;
-  double at_most_ms = 0;  // 0: whatever it is
+  double at_most_ms = 0;  // 0: any difference passes
   double percentile = 99;
   std::string image;
 };
@@ -88,7 +88,7 @@ struct Frames {
     dispatches += slice.dispatches;
     estimated_us += slice.estimated_us;
   }
-  /// Nearest rank.
+  /// The percentile by nearest rank.
   double percentile(double percent) const {
     std::vector<double> sorted = ms;
     std::sort(sorted.begin(), sorted.end());
@@ -119,7 +119,7 @@ int main(int argc, char** argv) try {
          recorded = {Kind::kRecord, "record()"};
   float turn = 0;
   const auto draw_frame = [&](Frames& frames) {
-    // As a game would while it loads: a task makes what it needs when it is made.
+    // A game would do this while it loads: a task builds its programs when it is made.
     if (frames.kind != Kind::kAlone && !frames.task)
       frames.task = std::make_unique<mulciber::TranslationTask>(translator, kText);
     const Clock::time_point start = Clock::now();
@@ -145,7 +145,7 @@ int main(int argc, char** argv) try {
       for (size_t i = 0; i < kBlock; ++i) draw_frame(*frames);
     }
   }
-  // Slow devices have not come to the end yet.
+  // On slow devices the translation has not ended yet.
   for (Frames* frames : {&stepped, &recorded}) {
     while (frames->text.empty()) draw_frame(*frames);
     frames->ms.resize(alone.ms.size());

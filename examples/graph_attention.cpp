@@ -1,6 +1,6 @@
 // Zachary's karate club (1977): 34 members, who met whom outside of the club, and which side each
 // took when it split. A graph attention network of two layers, which tools/train/karate.py trained
-// on the sides of two members, says the sides of all; its attention is drawn.
+// on the sides of two members, predicts the sides of all; its attention is drawn.
 //   graph_attention FOLDER [PICTURE.svg]
 // FOLDER is examples/karate. Half of the line between two members belongs to each of them, and is
 // as wide as the attention that this member pays to the other in the first layer.
@@ -53,7 +53,7 @@ mulciber::GraphAttentionDescription layer_of(const std::map<std::string, FloatAr
           .score_vector = vector.values};
 }
 
-/// Places in the unit square: members who met attract each other, all push each other away
+/// Positions in the unit square: members who met attract each other, all repel each other
 /// (Fruchterman and Reingold 1991, doi:10.1002/spe.4380211102).
 std::vector<std::pair<double, double>> places_of(const mulciber::Graph& graph) {
   const size_t nodes = graph.offsets.size() - 1;
@@ -125,7 +125,7 @@ void draw(const std::string& path, const mulciber::Graph& graph,
   if (!file.flush()) throw std::runtime_error(path + ": cannot be written");
 }
 
-/// The largest difference from what the training script computed in double precision.
+/// The largest difference from the training script's results in double precision.
 float largest_difference(const std::map<std::string, FloatArray>& expected,
                          const mulciber::GraphAttentionResult& near,
                          const mulciber::GraphAttentionResult& far) {
@@ -167,7 +167,7 @@ int main(int argc, char** argv) try {
   last.averaged = true;
   mulciber::GraphAttentionLayer second(device, last, graph);
 
-  // A member is known by its number alone.
+  // Each member's only feature is its number.
   FloatArray x{{nodes, nodes}, std::vector<float>(size_t{nodes} * nodes)};
   for (size_t n = 0; n < nodes; ++n) x.values[n * nodes + n] = 1;
   mulciber::GraphAttentionResult near = first(x);

@@ -1,9 +1,9 @@
-// An image to draw into, and a pipeline that draws triangles made in its vertex shader there.
+// An image as a render target, and a pipeline that draws triangles made in its vertex shader there.
 #pragma once
 
 #include "drawing_host.h"
 
-/// Color, and depth where it was asked for, both cleared by begin(). The color stands in
+/// Color, and depth where it was asked for, both cleared by begin(). The layout of the color is
 /// TRANSFER_SRC_OPTIMAL afterwards.
 struct DrawingTarget {
   DrawnImage color;
@@ -20,7 +20,7 @@ struct PipelineParts {
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkRenderPass render_pass = VK_NULL_HANDLE;
   VkExtent2D extent = {};
-  bool depth = false;  // nearer ones hide others
+  bool depth = false;  // depth test: nearer triangles hide others
 };
 
 /// The caller destroys it.

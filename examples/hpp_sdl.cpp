@@ -1,7 +1,7 @@
 // A translation in an application of Vulkan-Hpp and SDL: a window whose frames go on while the text
-// comes, a few milliseconds of the device's time in each. step() submits them by itself, to the
-// queue that the frame is drawn and presented with. The title shows what is known so far, and the
-// window turns from dark to light. Closing it, or Escape, ends everything early.
+// comes, a few milliseconds of the device's time in each. step() submits slices by itself, to the
+// queue that draws and presents the frame. The title shows the text so far, and the window turns
+// from dark to light. Closing the window, or Escape, ends everything early.
 //   hpp_sdl MODEL_FOLDER "TEXT" [FRAMES]      FRAMES: to be shown when the text is there; 0: until
 //                                             the window is closed
 #include <SDL.h>
@@ -49,7 +49,7 @@ struct Window {
   }
 };
 
-/// The first family that draws, computes and presents.
+/// The first queue family that draws, computes and presents.
 uint32_t queue_family_of(vk::PhysicalDevice physical, vk::SurfaceKHR surface) {
   const std::vector<vk::QueueFamilyProperties> families = physical.getQueueFamilyProperties();
   const vk::QueueFlags both = vk::QueueFlagBits::eGraphics | vk::QueueFlagBits::eCompute;
@@ -72,7 +72,7 @@ void change_layout(vk::CommandBuffer commands, vk::Image image, vk::ImageLayout 
 void run(const std::string& folder, const std::string& text, long frames_shown) {
   const Window window;
 
-  // An instance with what the window needs.
+  // An instance with the window's extensions.
   constexpr uint32_t kVersion = VK_API_VERSION_1_2;
   unsigned count = 0;
   if (!SDL_Vulkan_GetInstanceExtensions(window.handle, &count, nullptr)) throw SdlError();
@@ -86,7 +86,7 @@ void run(const std::string& folder, const std::string& text, long frames_shown) 
   const vk::UniqueSurfaceKHR surface(raw_surface, *instance);
   const vk::PhysicalDevice physical = instance->enumeratePhysicalDevices().at(0);
 
-  // A device with what the network would like, and a swapchain.
+  // A device with the features that the network can use, and a swapchain.
   const mulciber::HostPhysicalDevice lent_physical = {*instance, physical, vkGetInstanceProcAddr,
                                                       kVersion};
   const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(folder);
@@ -112,7 +112,7 @@ void run(const std::string& folder, const std::string& text, long frames_shown) 
                                  vk::ImageUsageFlagBits::eTransferDst)
           .setPreTransform(limits.currentTransform));
   const std::vector<vk::Image> images = device->getSwapchainImagesKHR(*swapchain);
-  std::vector<vk::UniqueSemaphore> drawn;  // of each image
+  std::vector<vk::UniqueSemaphore> drawn;  // by image
   for (size_t i = 0; i < images.size(); ++i) drawn.push_back(device->createSemaphoreUnique({}));
   const vk::UniqueSemaphore acquired = device->createSemaphoreUnique({});
   const vk::UniqueFence ended = device->createFenceUnique({});
@@ -120,7 +120,7 @@ void run(const std::string& folder, const std::string& text, long frames_shown) 
       device->createCommandPoolUnique({vk::CommandPoolCreateFlagBits::eResetCommandBuffer, family});
   const vk::CommandBuffer commands = device->allocateCommandBuffers({*pool, {}, 1}).front();
 
-  // The network borrows them.
+  // Lends the device to the network.
   mulciber::HostDevice lent;
   lent.physical = lent_physical;
   lent.device = *device;
@@ -137,7 +137,7 @@ void run(const std::string& folder, const std::string& text, long frames_shown) 
       task.wait();
       break;
     }
-    task.step(4000);  // microseconds; nothing happens any more when it is done
+    task.step(4000);  // microseconds; does nothing once the task is done
     SDL_SetWindowTitle(window.handle, task.text().c_str());
 
     const uint32_t index =

@@ -1,5 +1,5 @@
-// Continues the lines of standard input with one model, several at a time: a line that ends makes
-// room for the next. Prints each with its continuation as it ends.
+// Continues the lines of standard input with one model, several at a time: a line that ends frees a
+// slot for the next. Prints each line with its continuation as it ends.
 //   many_texts MODEL [TEXTS_AT_ONCE] < LINES
 #include <cstdio>
 #include <exception>
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
       batch.submit(std::move(request));
     }
     while (batch.step()) {
-      // More may be submitted between two steps, and what nobody waits for any more be cancelled.
+      // An application may submit more texts between two steps, and cancel texts.
     }
     const mulciber::BatchStatistics& counts = batch.statistics();
     std::fprintf(stderr, "%llu tokens in %llu steps\n",

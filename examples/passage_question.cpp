@@ -4,9 +4,9 @@
 //   s_ij = w . [h_i; u_j; h_i * u_j]
 // of passage word i and question word j is the paper's with w = (0, 0, c): nothing is trained.
 //   passage_question MODEL PASSAGE QUESTION [MAP.svg]
-// Prints the passage's words that matter most to the question, and what each of them looks at. The
-// map has a column for each word of the passage, a row for each of the question, and below them the
-// passage's words as the question weighs them.
+// Prints the passage's words that matter most to the question, and the question's words to which
+// each of them attends. The map has a column for each word of the passage, a row for each of the
+// question, and below them the passage's words with their weights for the question.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -49,7 +49,7 @@ Words read_words(mulciber::TextEncoder& encoder, const std::string& text) {
   return words;
 }
 
-/// Attention whose scores are given: queries and keys count for nothing.
+/// Attention whose scores are given: queries and keys add nothing to them.
 mulciber::Attention of_scores(const std::shared_ptr<mulciber::Device>& device, uint64_t columns) {
   uint32_t heads = 1;
   while (columns % heads != 0 || columns / heads > kWidestHead) ++heads;
@@ -60,8 +60,8 @@ mulciber::Attention of_scores(const std::shared_ptr<mulciber::Device>& device, u
 }
 
 struct Flow {
-  FloatArray to_question;  // (passage, question): how a passage word divides its attention
-  std::vector<float> from_question;  // (passage): what the question takes of the passage
+  FloatArray to_question;            // (passage, question): the attention of each passage word
+  std::vector<float> from_question;  // (passage): the attention of the question
   FloatArray merged;                 // (passage, 4 * columns): [h; u~; h * u~; h * h~]
 };
 
@@ -72,7 +72,7 @@ Flow attention_flow(mulciber::TextEncoder& encoder, const Words& passage, const 
   for (float& value : similarity) value *= kSharpness;
   mulciber::Attention attention = of_scores(encoder.device(), columns);
 
-  // Context to query: of each passage word over the question.
+  // Context to query: the attention of each passage word over the question.
   mulciber::AttentionInputs towards{.queries = h, .keys = u, .values = u};
   towards.mask = {{1, 1, T, J}, similarity};
   towards.weights = true;

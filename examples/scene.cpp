@@ -6,7 +6,7 @@
 
 namespace {
 
-/// As scene.vert declares it.
+/// The layout is that of scene.vert.
 struct Push {
   float turn, aspect;
   uint32_t side;

@@ -1,4 +1,4 @@
-// A grid of turning cubes, drawn into an image: the frame that a network has to fit beside.
+// A grid of turning cubes, drawn into an image: the frame's own work beside a network.
 #pragma once
 
 #include "graphics_pipeline.h"
@@ -7,7 +7,7 @@ class Scene {
  public:
   /// side: cubes in a row and in a column.
   Scene(DrawingHost& host, VkExtent2D extent, uint32_t side);
-  /// Records a render pass. turn: radians. The image stands in TRANSFER_SRC_OPTIMAL then.
+  /// Records a render pass. turn: radians. The image's layout is TRANSFER_SRC_OPTIMAL afterwards.
   void draw(VkCommandBuffer commands, float turn) const;
   const DrawnImage& image() const { return target_.color; }
 

@@ -1,4 +1,4 @@
-// A map of one number a texel, in shades of gray.
+// Draws a map, one weight a texel, in shades of gray.
 #version 450
 layout(set = 0, binding = 0) uniform sampler2D map;
 layout(location = 0) in vec2 place;

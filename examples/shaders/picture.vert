@@ -1,4 +1,4 @@
-// One triangle over the whole image.
+// Draws one triangle over the whole image.
 #version 450
 layout(location = 0) out vec2 place;
 

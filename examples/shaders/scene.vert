@@ -1,4 +1,4 @@
-// A grid of cubes that turn: nothing is read but what is pushed.
+// A grid of turning cubes; push constants are its only input.
 #version 450
 layout(push_constant) uniform Push {
   float turn;    // radians
