@@ -12,8 +12,8 @@
 namespace mulciber {
 
 /// A number that two networks share only where the KV cache of one serves the other: a hash of the
-/// names, types, shapes and some bytes of every tensor of the checkpoint, and of the types in which
-/// matrices and caches are kept.
+/// names, types, shapes and some bytes of every tensor of the checkpoint, of the types of matrices,
+/// activations and cache, of LongRoPE's original context, and of head masks.
 uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork& network);
 
 std::vector<std::byte> sequence_bytes(const SavedSequence& sequence, uint64_t fingerprint);

@@ -54,7 +54,7 @@ struct SearchPrograms {
   BufferUpdate output_bias_update(std::span<const uint32_t> banned) const;
 
  private:
-  /// The kept tensors for so many items, from where their steps begin.
+  /// The kept buffers as tensors for the items of a shape.
   std::vector<Tensor> state_of(const EncoderDecoderNetwork& network,
                                const SearchShape& shape) const;
   void add_step_to(ProgramBuilder& builder, const EncoderDecoderNetwork& network,
