@@ -7,8 +7,8 @@
 
 #include "models/core/padded_ids.h"
 #include "models/core/recently_used.h"
-#include "models/generation/not_finite.h"
 #include "models/generation/decoding.h"
+#include "models/generation/not_finite.h"
 #include "mulciber/error.h"
 #include "runtime/transfer.h"
 
