@@ -10,7 +10,7 @@
 #include "capi/structures.h"
 
 #ifndef MULCIBER_VERSION
-#error "models/CMakeLists.txt defines MULCIBER_VERSION"
+#error "capi/CMakeLists.txt defines MULCIBER_VERSION"
 #endif
 
 using namespace mulciber;
