@@ -11,7 +11,7 @@ namespace {
 
 using Word = uint32_t;
 
-/// Where the runs of one row of the layout stand.
+/// Where each run of values or scales of one row of the layout begins.
 struct Row {
   Word *values, *high, *super_scales;
   uint16_t* block_scales;
@@ -27,19 +27,19 @@ T load(const std::byte* at) {
   return value;
 }
 
-// Sixteen bytes whose low nibbles are the first 16 elements and whose high nibbles are the others:
-// as in the file.
+// Sixteen bytes whose low nibbles are the first 16 elements and whose high nibbles are the other
+// 16, in the file and in the layout alike.
 void pack_nibbles(const std::byte* from, Word* to) { std::memcpy(to, from, 16); }
 
-// The bit of element 4 t + j goes to bit 8 j + t: four neighbours lie in four bytes.
+// The bit of element 4 t + j goes to bit 8 j + t: the bits of four neighbours lie in four bytes.
 Word spread_bits(Word bits) {
   Word word = 0;
   for (unsigned i = 0; i < 32; ++i) word |= (bits >> i & 1) << (8 * (i % 4) + i / 4);
   return word;
 }
 
-// For 32 elements given one by one: nibbles, and high bits in words of 16 elements at 8 (i % 4) + 2
-// (i / 4).
+// Packs 32 elements of six bits each into nibbles and into words of high bits: those of element i
+// of 16 begin at bit 8 (i % 4) + 2 (i / 4).
 void pack_six_bits(const unsigned* six, Word* values, Word* high) {
   for (unsigned i = 0; i < 4; ++i) values[i] = 0;
   high[0] = high[1] = 0;
@@ -81,11 +81,11 @@ void pack_q5_1(const std::byte* block, uint64_t g, const Row& row) {
   pack_nibbles(block + 8, row.values + 4 * g);
 }
 
-// Nibbles are codes of integers, and stay.
+// The nibbles are indices of a table of integers and are copied.
 void pack_iq4_nl(const std::byte* block, uint64_t g, const Row& row) { pack_q4_0(block, g, row); }
 
-// The scale is an exponent, of numbers twice as large as the file means: half of it is exact in
-// bf16, the two below the normal numbers too.
+// The scale is a power of two for numbers that are twice as large as the file means. Half of it is
+// exact in bf16, also for the two exponents whose half is below the normal numbers.
 void pack_mxfp4(const std::byte* block, uint64_t g, const Row& row) {
   const unsigned exponent = byte_at(block);
   row.block_scales[g] =
@@ -93,13 +93,13 @@ void pack_mxfp4(const std::byte* block, uint64_t g, const Row& row) {
   pack_nibbles(block + 1, row.values + 4 * g);
 }
 
-// A scale in f32, then E4M3. Blocks of one span have one scale.
+// A block is a scale in f32, then E4M3 numbers. The blocks of one span have one scale.
 void pack_f8_e4m3(const std::byte* block, uint64_t g, const Row& row) {
   row.pairs[g / 4] = load<Word>(block);
   std::memcpy(row.values + 8 * g, block + 4, 32);
 }
 
-// Scale and zero point, then nibbles.
+// A block is a scale and a zero point, then nibbles.
 void pack_int4_32(const std::byte* block, uint64_t g, const Row& row) { pack_q4_1(block, g, row); }
 void pack_int4_128(const std::byte* block, uint64_t g, const Row& row) {
   row.pairs[g / 4] = load<Word>(block);
@@ -108,8 +108,8 @@ void pack_int4_128(const std::byte* block, uint64_t g, const Row& row) {
 
 // Blocks of 256; `b` counts them along the row.
 
-// Two bits of each of 32 elements: quads s and s + 4 in word s / 2, in the lower half of its bytes
-// where s is even. They stand in 32 bytes of the file, at `shift`.
+// Packs two bits of each of 32 elements, which lie at bit `shift` of 32 bytes of the file. Quads s
+// and s + 4 go to word s / 2: to the lower half of its bytes where s is even.
 void pack_two_bits(const std::byte* from, unsigned shift, Word* values) {
   values[0] = values[1] = 0;
   for (unsigned i = 0; i < 32; ++i) {
@@ -134,7 +134,7 @@ void pack_q3_k(const std::byte* block, uint64_t b, const Row& row) {
     Word bits = 0;
     for (unsigned i = 0; i < 32; ++i) bits |= (byte_at(block + i) >> g & 1) << i;
     row.high[8 * b + g] = spread_bits(bits);
-    // Six bits of each of sixteen scales: four in the first eight bytes, two in the last four.
+    // Each of sixteen scales has six bits: four in the first eight bytes, two in the last four.
     unsigned scales = 0;
     for (unsigned part = 0; part < 2; ++part) {
       const unsigned i = 2 * g + part;
@@ -151,14 +151,14 @@ void pack_iq4_xs(const std::byte* block, uint64_t b, const Row& row) {
   std::memcpy(&row.super_scales[b], &scale, 4);
   auto* scales = reinterpret_cast<uint8_t*>(row.block_scales) + 8 * b;
   for (unsigned g = 0; g < 8; ++g) {
-    // Six bits: four in a nibble, two in the word in front.
+    // A scale has six bits: four in a nibble, two in the word in front.
     const unsigned low = byte_at(block + 4 + g / 2) >> (g % 2 * 4) & 15;
     scales[g] = static_cast<uint8_t>((low | (load<uint16_t>(block + 2) >> (2 * g) & 3) << 4) - 32);
     pack_nibbles(block + 8 + 16 * g, row.values + 32 * b + 4 * g);
   }
 }
 
-// Eight scales and eight minima of six bits in twelve bytes.
+// Twelve bytes hold eight scales and eight minima of six bits each.
 void pack_sub_pairs(const std::byte* packed, uint16_t* block_scales) {
   for (unsigned g = 0; g < 8; ++g) {
     unsigned scale = byte_at(packed + g) & 63, minimum = byte_at(packed + g + 4) & 63;
@@ -203,7 +203,7 @@ void pack_q6_k(const std::byte* block, uint64_t b, const Row& row) {
   const float scale = half_to_float(load<uint16_t>(block + 208));
   std::memcpy(&row.super_scales[b], &scale, 4);
   for (unsigned g = 0; g < 8; ++g) {
-    // In each half of 128 values: four runs of 32, whose low bits share 64 bytes and high bits 32.
+    // Each half of 256 values has four runs of 32, whose low bits share 64 bytes and high bits 32.
     const unsigned half = g / 4, run = g % 4;
     unsigned six[32];
     for (unsigned i = 0; i < 32; ++i) {
@@ -221,7 +221,7 @@ struct Packing {
   void (*pack)(const std::byte*, uint64_t, const Row&);
 };
 
-// From kQ8_0 on, in the order of the enumeration.
+// One entry for each type from kQ8_0 on, in the order of the enumeration.
 const Packing kPackings[] = {
     {BLOCKS_Q8_0, 34, pack_q8_0},
     {BLOCKS_FORMAT(4u, 0u, BLOCKS_SCALE, 8u), 18, pack_q4_0},

@@ -1,4 +1,4 @@
-// Time as it passes, in seconds.
+// Elapsed time in seconds.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace mulciber {
 
 using Clock = std::chrono::steady_clock;
 
-/// From `start` until now.
+/// Seconds from `start` until now.
 inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }

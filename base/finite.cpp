@@ -31,7 +31,7 @@ bool finite_scales(uint32_t format, uint64_t columns, std::span<const std::byte>
   switch (BLOCKS_SCALES(format)) {
     case BLOCKS_SCALE_BF16: return finite_words(words(scales, 2 * groups), kExponentBf16);
     case BLOCKS_SCALE_F32:
-      // Of E4M3, whose NaN has all bits but the sign.
+      // The numbers are E4M3, whose NaN has all bits but the sign.
       return finite_words(words(scales, 4 * spans), kExponentF32) &&
              finite_words(words(0, columns), kAllOfE4M3);
     case BLOCKS_ZERO_POINT:  // a half in the lower part of a word

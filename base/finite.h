@@ -1,4 +1,4 @@
-// NaN and infinity among stored numbers.
+// Searches stored numbers for NaN and infinity.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace mulciber {
 
-/// Whether every number of rows is finite: of blocks, their scales. rows: of row_bytes(type,
-/// columns), as the device keeps them; integers always are.
+/// Whether every number of some rows is finite. In block types these are the scales: integers
+/// always are finite. rows: each of row_bytes(type, columns) bytes, in the device's layout.
 bool all_finite(DataType type, uint64_t columns, std::span<const std::byte> rows);
 
 }  // namespace mulciber

@@ -21,10 +21,11 @@ constexpr uint32_t kIQ3_SWords[] = {GRID_IQ3_S_PARTS(WORDS_OF)};
 struct Grid {
   std::span<const uint32_t> words;
   uint32_t block_bytes;
-  float scale;  // what d is multiplied with
+  float scale;  // factor of d, the block's scale
 };
 
-// From kIQ2_XXS on, in the order of the enumeration, which is that of the formats from 1 on.
+// One entry for each type from kIQ2_XXS on, in the order of the enumeration and of the formats,
+// which begin at 1.
 const Grid kGrids[] = {
     {kIQ2_XXSWords, 66, 0.125f}, {kIQ2_XSWords, 74, 0.125f}, {kIQ2_SWords, 82, 0.125f},
     {kIQ3_XXSWords, 98, 0.25f},  {kIQ3_SWords, 110, 1.0f},
@@ -41,12 +42,12 @@ T load(const std::byte* at) {
 
 uint32_t byte_at(const std::byte* at) { return std::to_integer<uint32_t>(*at); }
 
-// The eighth sign makes the number of negative ones even.
+// The eighth sign makes the count of negative elements even.
 uint32_t eight_signs(uint32_t seven) {
   return seven | static_cast<uint32_t>(std::popcount(seven) % 2) << 7;
 }
 
-// Four times seven signs, and a scale above them.
+// A word holds four times seven signs, and a scale above them.
 void read_packed_signs(uint32_t word, GridGroup& group) {
   for (unsigned i = 0; i < 4; ++i) group.signs |= eight_signs(word >> (7 * i) & 127) << (8 * i);
   group.scales[0] = group.scales[1] = word >> 28;

@@ -1,15 +1,15 @@
-// Numbers of 16 bits on the host.
+// Conversions of 16-bit numbers on the CPU.
 #pragma once
 
 #include <cstdint>
 
 namespace mulciber {
 
-/// Half precision, nearest even; values out of range become infinite.
+/// Converts to half precision, nearest even; values out of range become infinite.
 uint16_t float_to_half(float value);
 float half_to_float(uint16_t bits);
 
-/// The upper half of an f32, nearest even.
+/// Converts to the upper half of an f32, nearest even.
 uint16_t float_to_bf16(float value);
 float bf16_to_float(uint16_t bits);
 

@@ -1,5 +1,5 @@
-// FNV-1a, 64 bits (Fowler, Noll, Vo 1991): the same on every machine, unlike std::hash. For names
-// and files, not against anybody who means harm.
+// FNV-1a, 64 bits (Fowler, Noll, Vo 1991): equal on every machine, unlike std::hash. For names and
+// files, not against attacks.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,7 @@ class Fnv1a {
   static constexpr uint64_t kBegin = 0xcbf29ce484222325;
 
   explicit Fnv1a(uint64_t state = kBegin) : state_(state) {}
-  /// One step. The published function takes bytes; wider words are mixed in whole.
+  /// Hashes one word. The published function takes bytes; here wider words are mixed in whole.
   template <std::unsigned_integral Word>
   void add(Word word) {
     state_ = (state_ ^ word) * 0x100000001b3;

@@ -1,4 +1,4 @@
-// A value that is made when it is first asked for, and then kept.
+// A value that is made at first use and then kept.
 #pragma once
 
 #include <mutex>
@@ -9,8 +9,8 @@ namespace mulciber {
 template <typename T>
 class Lazy {
  public:
-  /// `make` runs once, also where several threads ask. Where it throws, the next to ask runs it
-  /// again. It must not ask for the same value.
+  /// Calls `make` once, also when several threads ask. If it throws, the next caller runs it again.
+  /// `make` must not ask for the same value.
   template <typename Make>
   const T& get(Make&& make) const {
     const std::lock_guard lock(mutex_);

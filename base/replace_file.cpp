@@ -38,7 +38,8 @@ std::string replace_file(const std::filesystem::path& file, std::string_view byt
   if (exists && !S_ISREG(old.st_mode)) return "is there already and is not a regular file";
   if (exists && access(target.c_str(), W_OK) != 0) return cannot(errno);
 
-  // Beside the target, so that the rename stays on one file system; of this call alone.
+  // The temporary file lies beside the target, so that the rename stays on one file system, and has
+  // a name of this call alone.
   static std::atomic<unsigned> calls{0};
   const fs::path temporary =
       target.parent_path() /
