@@ -30,8 +30,8 @@ DeviceKind kind_of(VkPhysicalDeviceType type) {
   }
 }
 
-// Mesa's software drivers report 0.0.1 as their version; the one that matters stands in
-// driver_info: "Mesa 22.3.6 (LLVM 15.0.6)".
+// Mesa's software drivers report 0.0.1 as their version; Mesa's own version is in driver_info:
+// "Mesa 22.3.6 (LLVM 15.0.6)".
 std::array<uint32_t, 3> version_of(const Capabilities& c) {
   uint32_t a = 0, b = 0, d = 0;
   if (std::sscanf(c.driver_info.c_str(), "Mesa %u.%u.%u", &a, &b, &d) >= 2) return {a, b, d};
@@ -69,7 +69,8 @@ void read_heaps(const InstanceFunctions& vk, VkPhysicalDevice device, bool budge
     if ((type.propertyFlags & kHostFlags) != kHostFlags) continue;
     MemoryHeap& heap = c.heaps[type.heapIndex];
     heap.host_visible = true;
-    // A window of 256 MiB onto a large card does not count: weights would not fit through it.
+    // A heap that has only a window of 256 MiB onto a large card does not count: weights would not
+    // fit through it.
     if ((type.propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) &&
         heap.size >= largest_local / 2) {
       c.host_visible_device_memory = true;
@@ -77,7 +78,8 @@ void read_heaps(const InstanceFunctions& vk, VkPhysicalDevice device, bool budge
   }
 }
 
-/// A row's tiles that a whole workgroup holds (matmul_tensor.comp); `columns` of a gated product.
+/// Tiles of a kernel row that a whole workgroup holds (matmul_tensor.comp). `columns` counts one
+/// half of a gated product.
 struct WorkgroupTile {
   Feature feature;
   uint32_t invocations, rows, columns, depth;
@@ -85,7 +87,7 @@ struct WorkgroupTile {
 constexpr WorkgroupTile kWorkgroupTiles[] = {{kWorkgroupMatrix256, 256, 128, 64, 32},
                                              {kWorkgroupMatrix128, 128, 64, 32, 32}};
 
-/// The features of workgroups whose tiles are of sizes that a device lists.
+/// Adds the feature of each workgroup tile whose size fits one that a device lists.
 void add_workgroup_tiles(const VkCooperativeMatrixFlexibleDimensionsPropertiesNV& listed,
                          const VkPhysicalDeviceCooperativeMatrix2PropertiesNV& limits,
                          Capabilities& c) {
@@ -107,8 +109,8 @@ void add_workgroup_tiles(const VkCooperativeMatrixFlexibleDimensionsPropertiesNV
   }
 }
 
-/// Sizes that VK_NV_cooperative_matrix2 allows beside those of VK_KHR_cooperative_matrix.
-/// workgroups: whether a workgroup may hold a matrix, and all that kernels do with one.
+/// Reads sizes that VK_NV_cooperative_matrix2 allows beside those of VK_KHR_cooperative_matrix.
+/// workgroups: whether the device has all that kernels need of matrices held by a workgroup.
 void read_flexible_matrices(const InstanceFunctions& vk, VkPhysicalDevice device, bool workgroups,
                             Capabilities& c) {
   const auto properties = vk.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV;
@@ -184,7 +186,7 @@ void read_matrix_types(const InstanceFunctions& vk, VkPhysicalDevice device,
   if (offers(8, 8, 16, kBF16)) c.features |= kMatrix8x8x16BF16;
 }
 
-/// Compute units, by the extension of whoever made the GPU; 0 where there is none.
+/// Number of compute units, by the extension of the GPU's vendor; 0 without such an extension.
 uint32_t read_units(const InstanceFunctions& vk, VkPhysicalDevice device,
                     const std::vector<std::string>& extensions) {
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};

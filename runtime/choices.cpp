@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-constexpr uint64_t kExactExtent = 8;  // so few rows have kernels of their own
+constexpr uint64_t kExactExtent = 8;  // row counts up to this have kernels of their own
 
 uint64_t rounded(uint64_t extent) {
   return extent <= kExactExtent ? extent : std::bit_ceil(extent);
@@ -55,7 +55,7 @@ void Choices::read() {
       all_[key] = std::move(choice);
     }
   } catch (const std::exception&) {
-    all_.clear();  // damaged: measured again
+    all_.clear();  // a damaged file: rows are measured again
   }
 }
 
@@ -70,7 +70,7 @@ std::map<std::string, std::string> Choices::valid() const {
 
 bool Choices::keep(const std::map<std::string, Choice>& more) {
   if (file().empty()) return false;
-  read();  // another process may have added to it
+  read();  // another process may have written to the file
   for (const auto& [key, choice] : more) all_[key] = choice;
   nlohmann::json choices = nlohmann::json::object();
   for (const auto& [key, choice] : all_) {

@@ -13,7 +13,7 @@
 namespace mulciber {
 namespace {
 
-constexpr uint32_t kCrashes = 2;  // one may be somebody's kill, two in the same row are not
+constexpr uint32_t kCrashes = 2;  // one crash may be a kill from outside, two in one row are not
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void DenyList::read() {
       entries_[row] = std::move(entry);
     }
   } catch (const std::exception&) {
-    entries_.clear();  // damaged: rows are tested again
+    entries_.clear();  // a damaged file: rows are tested again
   }
 }
 
@@ -108,14 +108,14 @@ bool DenyList::begin_testing(bool wait) {
   if (path.empty()) return false;
   path += ".lock";
   const int lock = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-  if (lock < 0) return false;  // a folder that cannot be written to
+  if (lock < 0) return false;  // the folder is not writable
   if (::flock(lock, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0 && errno == EWOULDBLOCK) {
     ::close(lock);
     return false;
   }
   lock_ = lock;
   read();
-  // Nobody else is testing, so whoever began and did not end is dead.
+  // No other process is testing, so a test that began and did not end belongs to a dead process.
   bool changed = false;
   for (auto& [row, entry] : entries_) {
     if (entry.verdict == Verdict::kFailed || entry.begun < kCrashes) continue;
@@ -129,7 +129,7 @@ bool DenyList::begin_testing(bool wait) {
 }
 
 void DenyList::begin(const Kernel& kernel) {
-  // An earlier verdict stands until there is a new one.
+  // An earlier verdict stands until this test gives a new one.
   if (!find(kernel)) entries_[kernel.id] = {row_hash(kernel)};
   ++entries_[kernel.id].begun;
   write();

@@ -12,14 +12,14 @@
 
 namespace mulciber {
 
-/// What a verdict holds for: the row's SPIR-V and its constants. Another build of the row is tested
-/// again.
+/// Hash of the row's SPIR-V and constants, for which a verdict holds. Another build of the row is
+/// tested again.
 uint64_t row_hash(const Kernel& kernel);
 
 class DenyList {
  public:
-  /// Reads what is on disk for this device, driver version and subgroup size. A file that is
-  /// absent, truncated or damaged counts as none. `cache_folder`: as DeviceOptions has it.
+  /// Reads the file of this device, driver version and subgroup size. A file that is absent,
+  /// truncated or damaged counts as empty. `cache_folder` is DeviceOptions::cache_folder.
   DenyList(const Capabilities& device, const std::string& cache_folder);
   ~DenyList();
   DenyList(const DenyList&) = delete;
@@ -29,26 +29,26 @@ class DenyList {
   Verdict verdict(const Kernel& kernel) const;
   /// Why a row failed; "" when it did not.
   std::string reason(const Kernel& kernel) const;
-  /// Whether a process died in the row's test, once.
+  /// Whether one process died in the row's test.
   bool suspect(const Kernel& kernel) const;
   /// Adds the rows that failed to the device's denied rows, and names those that passed.
   void apply(Capabilities& device) const;
 
-  /// Takes the right to test, which one process at a time has, and reads again what stands on disk.
-  /// False when another has it (and `wait` is not set), or when there is no folder to write to. A
-  /// row that two processes died in (a crash, or a hang that somebody ended) counts as failed from
-  /// then on.
+  /// Takes the lock for testing, which one process at a time holds, and reads the file again. False
+  /// when another process holds it (and `wait` is not set), or when there is no folder to write to.
+  /// A row in which two processes died (a crash, or a hang that somebody ended) counts as failed
+  /// from then on.
   bool begin_testing(bool wait);
-  /// Notes on disk that the row's test begins, so that a crash in it is known afterwards.
+  /// Writes to the file that the row's test begins, so that a crash in it is known afterwards.
   void begin(const Kernel& kernel);
   void pass(const Kernel& kernel);
   void fail(const Kernel& kernel, std::string reason);
-  /// Takes begin() back: the test could not say anything.
+  /// Undoes begin(): the test gave no verdict.
   void abandon(const Kernel& kernel);
-  /// Gives the right to test back.
+  /// Releases the lock for testing.
   void end_testing();
 
-  /// Empty when there is no folder to write to.
+  /// Path of the file; empty when there is no folder to write to.
   const std::filesystem::path& file() const { return file_.path(); }
 
  private:

@@ -24,15 +24,14 @@ struct Found {
   Capabilities capabilities;
 };
 
-// Verdicts of the self-test, and rows chosen by measurement.
+// Adds the verdicts of the self-test and the rows chosen by measurement.
 void apply_what_is_known(Capabilities& device, const std::string& cache_folder) {
   DenyList(device, cache_folder).apply(device);
   const Choices choices(device, cache_folder);
   device.choices = choices.valid();
 }
 
-// Best first: hardware before software; among equals the one with more memory, then the driver's
-// order.
+// Sorts devices best first: hardware before software, then by memory, then in the driver's order.
 std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceOptions& options) {
   uint32_t count = 0;
   const InstanceFunctions& vk = instance.vk;
@@ -60,7 +59,7 @@ std::vector<Found> find_devices(const InstanceHandle& instance, const DeviceOpti
   };
   std::stable_sort(found.begin(), found.end(), [&](const Found& a, const Found& b) {
     if (a.capabilities.kind != b.capabilities.kind) {
-      return a.capabilities.kind < b.capabilities.kind;  // the enum stands best first
+      return a.capabilities.kind < b.capabilities.kind;  // the enum's order is best first
     }
     return local_memory(a.capabilities) > local_memory(b.capabilities);
   });
@@ -171,8 +170,8 @@ std::unique_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOption
   device->grant_occupancy();
   device->device_ = host.device;
   device->start(host.queue);
-  device->host_.enabled_features = nullptr;  // the chain was the caller's
-  device->host_.pipeline_cache = {};         // the driver has its own now
+  device->host_.enabled_features = nullptr;  // the chain belonged to the caller
+  device->host_.pipeline_cache = {};         // the driver has its own copy now
   return device;
 }
 
@@ -240,12 +239,13 @@ void Device::create() {
 void Device::start(const HostQueue& queue) {
   if (!owned_) vk_ = device_functions(instance_->vk, device_);
   queue_ = std::make_unique<Queue>(vk_, device_, queue);
-  // Of this family; what is known of the physical device is what its best one has.
+  // Timestamps depend on the queue family; the physical device's capabilities describe its best
+  // family.
   const std::vector<VkQueueFamilyProperties> families = queue_families(instance_->vk, physical_);
   if (queue.family < families.size())
     capabilities_.timestamp_bits = families[queue.family].timestampValidBits;
   if (capabilities_.timestamp_bits == 0) capabilities_.timestamp_period = 0;
-  // Whoever opens a device here waits by tickets.
+  // The application waits for an adopted device by the tickets of this semaphore.
   if (!owned_ && capabilities_.timeline_semaphores)
     check(queue_->make_timeline(), "vkCreateSemaphore");
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
@@ -260,7 +260,8 @@ void Device::start(const HostQueue& queue) {
 
 Device::~Device() {
   if (!device_) return;
-  // A host's other queues go on; what this one has in flight ends first, unless the device is lost.
+  // An adopted device's other queues keep running. Work in flight on this queue ends first, unless
+  // the device is lost.
   if (owned_) {
     vk_.vkDeviceWaitIdle(device_);
   } else {
@@ -347,8 +348,8 @@ Pace Device::pace() const {
 
 void Device::observe(uint64_t flops, uint64_t bytes, double seconds) {
   if (seconds < 50e-6) return;  // too short to tell work from overhead
-  // The best seen, for a later program may hold slower kernels: the time allowed leaves room for
-  // that.
+  // Keep the fastest pace seen, though a later program may hold slower kernels: the time allowed
+  // for a submission leaves room for that.
   flops_per_s_ = std::max(flops_per_s_.load(), static_cast<double>(flops) / seconds);
   bytes_per_s_ = std::max(bytes_per_s_.load(), static_cast<double>(bytes) / seconds);
 }

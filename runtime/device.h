@@ -23,18 +23,17 @@ namespace mulciber {
 class PipelineCache;
 class Profiler;
 
-/// Everything the runtime does that a decode step must not do, counted, so that a test can look.
+/// Counts what the runtime does and a decode step must not do, so that tests can check it.
 struct Counters {
-  std::atomic<uint64_t> allocations{0};      // device memory handed out
-  std::atomic<uint64_t> command_buffers{0};  // recorded
+  std::atomic<uint64_t> allocations{0};      // allocations of device memory
+  std::atomic<uint64_t> command_buffers{0};  // command buffers recorded
   std::atomic<uint64_t> descriptor_writes{0};
-  std::atomic<uint64_t> pipelines{0};  // created
+  std::atomic<uint64_t> pipelines{0};  // pipelines created
   std::atomic<uint64_t> submissions{0};
   std::atomic<uint64_t> host_waits{0};
 };
 
-/// How fast the device works: cautious guesses that replays correct. Bounds submissions, never
-/// results.
+/// Speed of the device: cautious guesses that replays correct. Bounds submissions, never results.
 struct Pace {
   double flops_per_s;
   double bytes_per_s;
@@ -43,12 +42,12 @@ struct Pace {
 
 class Device {
  public:
-  /// Capabilities of every device, best first, in the order that indices name them.
+  /// Capabilities of every device, best first; an index names a device in this order.
   /// Throws DeviceError when there is no Vulkan loader or no driver.
   static std::vector<Capabilities> enumerate(const DeviceOptions& options);
-  /// Throws DeviceError when nothing matches, naming what is there.
+  /// Throws DeviceError when no device matches, naming the devices there are.
   static std::unique_ptr<Device> open(const DeviceOptions& options);
-  /// As mulciber::adopt_device().
+  /// Does the work of mulciber::adopt_device().
   static std::unique_ptr<Device> adopt(const HostDevice& host, const DeviceOptions& options);
   ~Device();
 
@@ -63,26 +62,27 @@ class Device {
   /// Submits command buffers in order, after everything submitted before. Returns at once.
   Ticket submit(std::span<const VkCommandBuffer> commands,
                 const SubmissionSemaphores& semaphores = {});
-  /// Waits for a submission (and all before it). Throws DeviceError kLost when the device is lost
-  /// or a submission takes longer than DeviceOptions::hang_seconds; from then on every call throws
-  /// it.
+  /// Waits for a submission and all before it. Throws DeviceError kLost when the device is lost or
+  /// a submission takes longer than DeviceOptions::hang_seconds; from then on every call throws
+  /// that error.
   void wait(Ticket ticket);
   bool finished(Ticket ticket);
   void wait_idle();
   Pace pace() const;
-  /// Takes note of what a replay did and how long it took.
+  /// Records the work and time of a replay, to correct the pace.
   void observe(uint64_t flops, uint64_t bytes, double seconds);
-  /// How much longer slices take than their dispatches, at least 1: by what stands between them,
-  /// by other work that the device does meanwhile. Slices keep it (runtime/slices.h).
+  /// Factor, at least 1, by which slices take longer than their dispatches: because of barriers and
+  /// copies between the dispatches, and of other work on the device. Slices update it
+  /// (runtime/slices.h).
   std::atomic<double>& slice_stretch() { return slice_stretch_; }
   /// Throws the sticky error if the device was lost before.
   void require_alive() const;
-  /// Turns a VkResult into the typed error; records a lost device. `what`: the call, for the
-  /// message.
+  /// Throws the typed error for a failed VkResult and records a lost device. `what`: the call, for
+  /// the message.
   void check(VkResult result, const char* what);
 
-  /// From now on programs note there what they ask of selection; null: no longer. Not while
-  /// programs are built.
+  /// Lets programs built from now on record in `asked` what they ask of selection; null ends this.
+  /// Must not be called while programs are built.
   void watch_selection(std::shared_ptr<AskedProblems> asked) {
     capabilities_.asked = std::move(asked);
   }
@@ -92,33 +92,33 @@ class Device {
 
   VkDevice handle() const { return device_; }
   VkPhysicalDevice physical() const { return physical_; }
-  /// Of an adopted device: a timeline semaphore that reaches a submission's ticket when it has
-  /// ended; null where that is not enabled.
+  /// A timeline semaphore of an adopted device, which reaches a submission's ticket when the
+  /// submission has ended; null where timeline semaphores are not enabled.
   VkSemaphore timeline() const { return queue_->timeline(); }
   uint32_t queue_family() const { return queue_->family(); }
   /// A queue beside the one of submit(): null unless DeviceOptions::second_queue asked for it and
-  /// the device has one. Whoever uses it synchronizes it, and has ended its work before the device
-  /// is destroyed.
+  /// the device has one. Its user synchronizes access to it and ends its work before the device is
+  /// destroyed.
   VkQueue second_queue() const { return second_queue_; }
   uint32_t second_queue_family() const { return second_queue_family_; }
   const DeviceFunctions& vk() const { return vk_; }
   const InstanceFunctions& instance_vk() const;
   bool adopted() const { return !owned_; }
-  /// What the host of an adopted device gave; empty for others.
+  /// The application's description of an adopted device; empty for other devices.
   const HostDevice& host() const { return host_; }
   VkCommandBuffer allocate_command_buffer();
-  /// On a lost device that still works at something, blocks until it does not: memory in use must
-  /// stay.
+  /// Frees command buffers. On a lost device that still works, blocks until it stops, because
+  /// memory in use must stay.
   void free_command_buffers(std::span<const VkCommandBuffer> commands);
 
  private:
   Device() = default;
   void create();
-  /// DeviceOptions::occupancy_priority becomes what the device gives.
+  /// Sets DeviceOptions::occupancy_priority to what the device grants.
   void grant_occupancy();
-  /// What stands on a device, whoever made it.
+  /// Makes the objects that every device has, opened or adopted.
   void start(const HostQueue& queue);
-  /// Waits for what is in flight, unless the device is lost.
+  /// Waits for work in flight, unless the device is lost.
   void drain();
 
   DeviceOptions options_;
@@ -128,13 +128,13 @@ class Device {
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;
   bool owned_ = true;  // the VkDevice is destroyed with this
-  HostDevice host_;    // of one that is not
+  HostDevice host_;    // describes a device that is not owned
   VkQueue second_queue_ = VK_NULL_HANDLE;
   uint32_t second_queue_family_ = 0;
   DeviceFunctions vk_{};
   VkCommandPool command_pool_ = VK_NULL_HANDLE;
 
-  std::mutex pool_mutex_;  // of the command pool
+  std::mutex pool_mutex_;  // guards the command pool
   std::atomic<bool> lost_{false};
   std::atomic<double> flops_per_s_{0}, bytes_per_s_{0}, slice_stretch_{1};
 

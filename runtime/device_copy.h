@@ -10,11 +10,11 @@ namespace mulciber {
 class Device;
 
 struct DeviceCopy {
-  BufferView from, to;  // of one size
+  BufferView from, to;  // ranges of equal size
 };
 
-/// Copies in order: each sees what those before it, and all that was submitted before, have
-/// written. Returns when all are done.
+/// Copies in order: each copy sees what earlier copies and all work submitted before have written.
+/// Returns when all copies are done.
 void copy(Device& device, std::span<const DeviceCopy> copies);
 
 }  // namespace mulciber

@@ -278,8 +278,8 @@ DeviceFeatures supported_features(const InstanceFunctions& vk, VkPhysicalDevice 
                                   const std::vector<std::string>& extensions) {
   DeviceFeatures all;
   for (const FeatureEntry& entry : feature_entries()) all.*entry.feature = true;
-  // Structures of extensions that are not there must not be asked for.
-  // Drivers may leave what they do not know as it is.
+  // Structures of missing extensions must not be asked for. Drivers may leave unknown structures
+  // unchanged.
   FeatureStructures structures(with_extensions(all, api_version, extensions), VK_FALSE);
   vk.vkGetPhysicalDeviceFeatures2(device, &structures.head);
   return read_features(structures.head);

@@ -1,5 +1,5 @@
-// The features and extensions that Mulciber knows of: asked of a physical device, enabled at
-// vkCreateDevice, or read from what a host enabled.
+// The features and extensions that Mulciber knows: those that a physical device supports, that
+// vkCreateDevice enables, or that an application has enabled.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct DeviceFeatures {
   bool pipeline_executables = false;
 };
 
-/// Where a feature stands in a structure of a pNext chain.
+/// The place of a feature in a structure of a pNext chain.
 struct FeaturePlace {
   VkStructureType type = VK_STRUCTURE_TYPE_MAX_ENUM;
   size_t size = 0, offset = 0;
@@ -46,11 +46,11 @@ struct FeaturePlace {
 
 struct FeatureEntry {
   bool DeviceFeatures::*feature;
-  const char* name;       // as Vulkan has it
-  const char* extension;  // that has it
+  const char* name;       // Vulkan's name
+  const char* extension;  // the extension that has the feature
   uint32_t core_since;    // 0: in no version of Vulkan's core
-  FeaturePlace own;       // in a structure of its own ...
-  FeaturePlace core;      // ... and in that of a version's features, which a host may use instead
+  FeaturePlace own;       // place in the feature's own structure ...
+  FeaturePlace core;      // ... and in a Vulkan version's, which an application may use instead
   const char* brings;
 };
 const std::vector<FeatureEntry>& feature_entries();
@@ -58,7 +58,7 @@ const std::vector<FeatureEntry>& feature_entries();
 /// A pNext chain of the structures that hold features, for vkGetPhysicalDeviceFeatures2 and
 /// vkCreateDevice.
 struct FeatureStructures {
-  /// The structures that hold `features`, which are set to `value`.
+  /// Makes the structures that hold `features`, which are set to `value`.
   explicit FeatureStructures(const DeviceFeatures& features, VkBool32 value = VK_TRUE);
   FeatureStructures(const FeatureStructures&) = delete;
 
@@ -68,20 +68,21 @@ struct FeatureStructures {
   std::map<VkStructureType, std::vector<uint64_t>> structures_;
 };
 
-/// What a chain says, in whichever structures.
+/// The features that a chain enables, in any of its structures.
 DeviceFeatures read_features(const VkPhysicalDeviceFeatures2& chain);
-/// Exactly what the capabilities offer, so that a mask of limits is real; but for
-/// pipeline_executables, which is for those who ask the driver about kernels.
+/// Exactly the features that the capabilities offer, so that a mask of limits holds on the device
+/// too. The exception is pipeline_executables, which is asked for only to read the driver's
+/// statistics of kernels.
 DeviceFeatures features_of(const Capabilities& capabilities);
-/// What is in both.
+/// The features that are in both sets.
 DeviceFeatures common_features(const DeviceFeatures& a, const DeviceFeatures& b);
 
-/// What a device offers at an API version.
+/// The features that a device offers at an API version.
 DeviceFeatures supported_features(const InstanceFunctions& vk, VkPhysicalDevice device,
                                   uint32_t api_version, const std::vector<std::string>& extensions);
-/// The extensions that these features need to be enabled beside the core of a version.
+/// The extensions that must be enabled for these features beside the core of a version.
 std::vector<const char*> extensions_of(const DeviceFeatures& features, uint32_t api_version);
-/// Without the features whose extension is needed and not among `extensions`.
+/// Returns `features` without those that need an extension outside `extensions`.
 DeviceFeatures with_extensions(const DeviceFeatures& features, uint32_t api_version,
                                const std::vector<std::string>& extensions);
 

@@ -15,8 +15,8 @@ namespace {
 constexpr int kFormat = 1;
 constexpr uint64_t kLargestFile = 4u << 20;
 
-// One driver version, and one way in which it compiles rows: subgroups of another size (limits, or
-// a setting of the driver) make other pipelines.
+// Identifies a driver version and the way in which it compiles rows: another subgroup size (limits,
+// or a setting of the driver) makes other pipelines.
 std::string driver_identity(const Capabilities& c) {
   std::string uuid;
   for (uint8_t byte : c.pipeline_cache_uuid) uuid += fmt::format("{:02x}", byte);

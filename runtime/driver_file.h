@@ -1,5 +1,5 @@
-// What is kept on disk of one device and driver version, beside the pipeline cache: verdicts
-// (deny_list.h), choices (choices.h).
+// Files of one device and driver version beside the pipeline cache: verdicts (deny_list.h) and
+// choices (choices.h).
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,20 @@
 
 namespace mulciber {
 
-/// A file of JSON, known by device, driver version and subgroup size. Another driver version has
-/// another file, so nothing outlives an update.
+/// A JSON file that belongs to one device, driver version and subgroup size. Another driver version
+/// has another file, so an entry never outlives an update.
 class DriverFile {
  public:
-  /// `name` begins the file's name. `cache_folder`: as DeviceOptions has it.
+  /// `name` begins the file's name. `cache_folder` is DeviceOptions::cache_folder.
   DriverFile(const Capabilities& device, const std::string& cache_folder, std::string_view name);
 
-  /// The object that stands under `key`: empty where the file is absent, damaged, of another
-  /// format or of another driver.
+  /// The object under `key`; empty where the file is absent, damaged, of another format or of
+  /// another driver.
   nlohmann::json read(const char* key) const;
-  /// Replaces the file by one with `content` under `key`. False where that cannot be.
+  /// Replaces the file by one with `content` under `key`. False when it cannot be written.
   bool write(const char* key, nlohmann::json content) const;
 
-  /// Empty where there is no folder to write to.
+  /// Empty when there is no folder to write to.
   const std::filesystem::path& path() const { return path_; }
 
  private:

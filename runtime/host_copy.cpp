@@ -11,15 +11,16 @@
 namespace mulciber {
 namespace {
 
-/// Who uses a resource on one side of a barrier: what of it, and the queue family, or
-/// VK_QUEUE_FAMILY_IGNORED where none hands it over.
+/// The user of a resource on one side of a barrier: its stages and accesses, and its queue family,
+/// or VK_QUEUE_FAMILY_IGNORED where ownership is not transferred.
 struct Owner {
   BarrierScope scope;
   uint32_t family = VK_QUEUE_FAMILY_IGNORED;
 };
 
-/// The host as owner. Of another family it records its own half of a transfer, whose stages and
-/// accesses are its affair: `none` is the stage that stands for them here.
+/// The application as owner. If its queue family differs from the command buffer's, the application
+/// records its own half of the ownership transfer, with its own stages and accesses; `none` is the
+/// stage that stands for them here.
 template <typename Resource>
 Owner owner_of(const Resource& resource, uint32_t lent_family, VkPipelineStageFlags none) {
   if (resource.queue_family == VK_QUEUE_FAMILY_IGNORED || resource.queue_family == lent_family)
@@ -81,7 +82,7 @@ ImageCopy::ImageCopy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32
                     to.offset.x, to.offset.y, to.extent.width, to.extent.height),
         "make it larger");
   Owner before = owner_of(to, lent_family, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT);
-  // Nothing of an image without a layout is kept, so nobody hands it over.
+  // An image without a layout loses its contents, so no ownership is transferred.
   if (to.layout == VK_IMAGE_LAYOUT_UNDEFINED) before.family = VK_QUEUE_FAMILY_IGNORED;
   change_layout(vk, commands, to, before, to.layout, kCopy, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
                 lent_family);
@@ -123,7 +124,7 @@ void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t l
                        "give HostBuffer::buffer and a size that suffices");
   part_buffer(vk, commands, to, owner_of(to, lent_family, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT), kCopy,
               lent_family);
-  std::array<VkBufferCopy, 64> regions;  // a row each
+  std::array<VkBufferCopy, 64> regions;  // one region per row
   for (uint32_t first = 0; first < from.rows; first += regions.size()) {
     const uint32_t count = std::min<uint32_t>(regions.size(), from.rows - first);
     for (uint32_t i = 0; i < count; ++i) {

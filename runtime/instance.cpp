@@ -11,8 +11,8 @@ namespace {
 
 using Kind = DeviceError::Kind;
 
-// The newest version that anything here uses. A driver may refuse an instance of
-// one newer than its own, as Chromium's SwiftShader does.
+// The newest Vulkan version that anything here uses. A driver may refuse an instance of a version
+// newer than its own, as Chromium's SwiftShader does.
 constexpr uint32_t kNewestVersion = VK_MAKE_API_VERSION(0, 1, 3, VK_HEADER_VERSION);
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 

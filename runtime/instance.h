@@ -1,4 +1,4 @@
-// A Vulkan instance, and what the validation layer says through it.
+// A Vulkan instance and the messages of the validation layer.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace mulciber {
 
-/// One instance per device, so that devices are independent and nothing of ours is global.
+/// Each device has an instance of its own, so that devices are independent and Mulciber has no
+/// global state.
 struct InstanceHandle {
   VkInstance instance = VK_NULL_HANDLE;
   bool owned = true;
@@ -25,14 +26,16 @@ struct InstanceHandle {
   ~InstanceHandle();
 };
 
-/// validate: with the Khronos validation layer and synchronization validation, whose messages are
-/// collected. Throws DeviceError when there is no Vulkan loader, no driver, or no such layer.
+/// Makes an instance. validate: with the Khronos validation layer and synchronization validation,
+/// whose messages are collected. Throws DeviceError when there is no Vulkan loader, no driver, or
+/// no such layer.
 std::shared_ptr<InstanceHandle> create_instance(bool validate);
 
-/// A host's, which is left as it is. Throws DeviceError where a handle is missing.
+/// Wraps an application's instance, which is left as it is. Throws DeviceError where a handle is
+/// missing.
 std::shared_ptr<InstanceHandle> borrow_instance(const HostPhysicalDevice& host);
 
-/// What failed, in words, for messages.
+/// Describes a failure in words, for messages.
 const char* name_of(VkResult result);
 
 }  // namespace mulciber

@@ -35,7 +35,7 @@ constexpr DataType HALF = DataType::kHalf;
 constexpr DataType BLOCKS = DataType::kBlocks;
 constexpr DataType GRIDS = DataType::kGrids;
 
-// What CONSTANTS(TILE_M = 64) is made of.
+// Makes `CONSTANTS(TILE_M = 64)` in kernels.def valid C++.
 struct ConstantName {
   RowConstant constant;
   constexpr RowValue operator=(uint32_t value) const { return {constant, value}; }
@@ -44,8 +44,8 @@ struct ConstantName {
 ROW_CONSTANTS(ROW_CONSTANT_NAME)
 #undef ROW_CONSTANT_NAME
 
-/// Whether a row that takes matrices of subgroups, or bounds how many there are, names what
-/// least_subgroups() follows from.
+/// Whether a row that uses subgroup matrices, or bounds its number of subgroups, names the
+/// constants from which least_subgroups() is computed.
 constexpr bool names_its_subgroups(std::initializer_list<RowValue> named, FeatureSet needs) {
   const std::span<const RowValue> constants(named.begin(), named.size());
   const uint32_t most = value_of(constants, RowConstant::MOST_SUBGROUPS);
@@ -270,7 +270,7 @@ std::string kernel_table_markdown() {
       constants += fmt::format("{}{} = {}", constants.empty() ? "" : ", ", name_of(named.constant),
                                named.value);
     }
-    // What the source needs is in the row; buffer addresses follow from its SPIR-V.
+    // The row says what the source needs; the use of buffer addresses follows from its SPIR-V.
     text += fmt::format(
         "| {} | {} | {}, {} | {} | {} | {} | {} | {:g} |\n", kernel.id, kernel.source,
         name_of(kernel.types.activation), name_of(kernel.types.weight), constants,

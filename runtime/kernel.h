@@ -15,9 +15,9 @@
 
 namespace mulciber {
 
-enum class Op : uint8_t;  // runtime/op.h: what includes a program need not know every op
+enum class Op : uint8_t;  // in runtime/op.h: files that include programs need not know every op
 const char* name_of(Op op);
-/// What the op computes, in a line.
+/// Says in a line what the op computes.
 const char* summary_of(Op op);
 
 /// Bits of ShapeFact (runtime/op.h).
@@ -29,24 +29,24 @@ struct KernelTypes {
   DataType weight = DataType::kF32;
   bool operator==(const KernelTypes&) const = default;
 };
-/// Whether a row of those types serves a problem of these: the same, or of the kind the row names
-/// (kHalf, kBlocks, kGrids).
+/// Whether a row of type `row` serves a problem of type `problem`: the types are equal, or the
+/// row's type stands for several (kHalf, kBlocks, kGrids) that include the problem's.
 bool serves(KernelTypes row, KernelTypes problem);
-/// What a row's types stand for, one by one.
+/// The concrete types that a row's types stand for.
 std::vector<KernelTypes> concrete_types(KernelTypes row);
 
-/// What the SPIR-V of a row says of itself.
+/// Facts that a row's SPIR-V states.
 struct Reflection {
   uint32_t buffer_count = 0;  // buffers (descriptors or addresses)
   uint32_t push_constant_bytes = 0;
-  uint32_t shared_memory_bytes = 0;  // with the defaults of specialization constants
-  bool buffer_address = false;       // buffers come as addresses ahead of the parameters
+  uint32_t shared_memory_bytes = 0;  // with default specialization constants
+  bool buffer_address = false;       // buffers are addresses ahead of the parameters
   std::vector<uint32_t> texels;      // bindings that are uniform texel buffers, in order
   std::vector<uint32_t> specialization_ids;
 };
 
-/// What CONSTANTS of a row may name (shaders/row_constants.h says what each means). The values are
-/// ids of specialization constants; those from kFirstHostFact on stand in no module.
+/// Names that a row may use in CONSTANTS (shaders/row_constants.h explains each). The values are
+/// ids of specialization constants; names from kFirstHostFact on are in no module.
 enum class RowConstant : uint32_t {
 #define ROW_CONSTANT_ID(NAME) NAME = ID_OF_##NAME,
   ROW_CONSTANTS(ROW_CONSTANT_ID)
@@ -71,23 +71,23 @@ struct Kernel {
   ShapeFacts shape;
   FeatureSet made_for;
   double tolerance;
-  std::span<const uint32_t> spirv;  // empty: this build was told to leave the row out
-  bool pinned;                      // its module is of shaders/pinned
+  std::span<const uint32_t> spirv;  // empty: this build leaves the row out
+  bool pinned;                      // the module comes from shaders/pinned
   Reflection reflection;
 
-  /// The value that the row gives a constant; none where it does not name it.
+  /// The value that the row gives a constant; none where the row does not name it.
   std::optional<uint32_t> find(RowConstant constant) const;
   bool names(RowConstant constant) const { return find(constant).has_value(); }
-  /// As find(). Throws KernelError where the row does not name it.
+  /// The value that find() returns. Throws KernelError where the row does not name the constant.
   uint32_t constant(RowConstant constant) const;
 };
 
-/// All rows, in the order of kernels.def. Reflection is done once, on first use.
+/// All rows, in the order of kernels.def. Reflection runs once, on first use.
 std::span<const Kernel> kernels();
-/// The row of that id, or null.
+/// The row with that id, or null.
 const Kernel* find_kernel(std::string_view id);
 
-/// The table as Markdown: docs/reference/kernels.md, which a test compares with it.
+/// The table as Markdown: docs/reference/kernels.md. A test compares the two.
 std::string kernel_table_markdown();
 
 /// Invocations per workgroup of a row on a device.
@@ -98,7 +98,7 @@ struct Problem {
   Op op;
   KernelTypes types;
   ShapeFacts facts = 0;
-  /// As `mulciber bench --shape` takes them, where rows are chosen by measurement
+  /// The problem's extents in the order of `mulciber bench --shape`, where measurement chooses rows
   /// (runtime/choices.h): plain products and attention.
   std::vector<uint64_t> extents = {};
 };
@@ -110,19 +110,20 @@ struct Refusal {
 
 struct Selection {
   const Kernel* kernel = nullptr;    // null: no row serves the problem
-  std::vector<Refusal> passed_over;  // better rows, with the reason each
+  std::vector<Refusal> passed_over;  // better rows, each with its reason
 };
 
-/// Why a row cannot run on a device at all, or "" when it can. Shape is not looked at.
+/// Why a row cannot run on a device at all, or "" when it can. Ignores shapes.
 std::string why_not_runnable(const Kernel& kernel, const Capabilities& device);
-/// Why a row cannot serve a problem on a device, or "" when it can (whatever devices it is made
-/// for).
+/// Why a row cannot serve a problem on a device, or "" when it can. Ignores for which devices the
+/// row is made.
 std::string why_not(const Kernel& kernel, const Capabilities& device, const Problem& problem);
-/// The row that was chosen by measurement (Capabilities::choices), else the first, best first, that
-/// can serve the problem, is made for the device and passed its self-test there. Where none of them
-/// passed, for want of time or because nothing was tested, the first without a verdict.
+/// Selects the row that was chosen by measurement (Capabilities::choices), else the first, best
+/// first, that can serve the problem, is made for the device and passed its self-test there. Where
+/// none of them passed, because time ran out or nothing was tested, the first row without a verdict
+/// is taken.
 Selection select_kernel(const Capabilities& device, const Problem& problem);
-/// As select_kernel, but throws KernelError with every refusal when no row serves.
+/// Does what select_kernel() does, but throws KernelError with every refusal when no row serves.
 const Kernel& require_kernel(const Capabilities& device, const Problem& problem);
 
 }  // namespace mulciber

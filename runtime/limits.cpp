@@ -1,4 +1,4 @@
-// Capabilities taken away on request, so that one device stands in for lesser ones.
+// Masks that remove capabilities, so that one device stands in for lesser ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ bool apply_one(Capabilities& c, std::string_view word) {
   if (word == "android-2021") {
     const std::vector<std::string> named = c.applied_limits;
     apply_limits(c, kAndroid2021);
-    c.applied_limits = named;  // the preset's own name says it all
+    c.applied_limits = named;  // the preset's name stands for its masks
     return true;
   }
   if (word == "no-host-visible") {

@@ -14,8 +14,8 @@
 namespace mulciber {
 namespace {
 
-// What blocks have left over must stay small beside what is used: they grow with it, and large
-// buffers have their own.
+// Blocks grow with the memory in use, and large buffers have blocks of their own, so that the
+// unused remainder of blocks stays small beside the used part.
 constexpr uint64_t kSmallestBlock = 8ull << 20, kLargestBlock = 64ull << 20, kBlockShare = 32;
 constexpr uint64_t kAlignment = 256;  // the largest offset alignment Vulkan allows
 
@@ -25,7 +25,7 @@ bool for_host(MemoryUsage use) {
   return use == MemoryUsage::kStaging || use == MemoryUsage::kReadback;
 }
 
-// Memory type flags, best first, for a use.
+// Memory type flags for a use, best first.
 std::vector<VkMemoryPropertyFlags> preferences(MemoryUsage use, const Capabilities& c) {
   constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   constexpr VkMemoryPropertyFlags kHost =
@@ -140,7 +140,7 @@ VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequi
       }
       const VkResult mapped = vk.vkMapMemory(device_.handle(), block.memory.memory, 0,
                                              VK_WHOLE_SIZE, 0, &block.memory.mapped);
-      // Device memory does without; the others are nothing without.
+      // Buffers in device memory work without a mapping; staging and readback buffers need one.
       return for_host(block.use) ? mapped : VK_SUCCESS;
     }
   }
@@ -270,7 +270,7 @@ std::string Allocator::damage() {
         return fmt::format("wrote {} bytes before a buffer of {}", g.before - at, g.bytes);
       }
     }
-    // Two halves share a word, so a buffer owns the whole of its last word.
+    // 16-bit numbers share a word in pairs, so a buffer owns the whole of its last word.
     const uint64_t end = g.before + round_up(g.bytes, 4);
     const std::vector<std::byte> behind =
         download(device_, part_of(g.whole, end, g.whole.size - end));
@@ -308,7 +308,8 @@ void Allocator::release(MemoryBlock* block, uint64_t offset, uint64_t size) {
     block->free.erase(next);
   }
   block->free[offset] = size;
-  // An empty block goes back to the driver, but for one that keeps alternating use cheap.
+  // An empty block goes back to the driver unless it is the only empty one of its use, which keeps
+  // alternating use cheap.
   if (size != block->size) return;
   auto empty = [&](const auto& b) {
     return b->use == block->use && b->free.size() == 1 && b->free.begin()->second == b->size;

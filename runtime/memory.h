@@ -30,18 +30,18 @@ class Buffer {
   const BufferView& view() const { return view_; }
   uint64_t size() const { return view_.size; }
   explicit operator bool() const { return block_ != nullptr; }
-  /// A dense tensor over the start of the buffer.
+  /// A dense tensor at the start of the buffer.
   Tensor tensor(Shape shape, DataType type) const;
 
  private:
   friend class Allocator;
   MemoryBlock* block_ = nullptr;
   BufferView view_;
-  uint64_t guard_ = 0;  // bytes of it before and after
+  uint64_t guard_ = 0;  // bytes of guard before and after the buffer
 };
 
-/// Sub-allocates buffers from blocks of 8 to 64 MiB; what is 8 MiB or more has a block of its own.
-/// Blocks come from the driver, or from a host's HostAllocator. Thread-safe.
+/// Sub-allocates buffers from blocks of 8 to 64 MiB; a buffer of 8 MiB or more has a block of its
+/// own. Blocks come from the driver, or from the application's HostAllocator. Thread-safe.
 class Allocator {
  public:
   explicit Allocator(Device& device);
@@ -50,26 +50,27 @@ class Allocator {
   /// size: bytes, rounded up to 256. Throws DeviceError (kOutOfMemory) with the sizes concerned.
   Buffer allocate(uint64_t size, MemoryUsage use);
 
-  /// From now on buffers begin as poison (runtime/memory_guard.h) between `bytes` of it, a multiple
-  /// of 256; 0 ends it. For tests and conformance: memory grows, and every allocation waits for a
-  /// copy.
+  /// Places later buffers between guards of `bytes` (a multiple of 256) of poison
+  /// (runtime/memory_guard.h), and fills the buffers with poison; 0 ends this. For tests and
+  /// conformance: memory grows, and every allocation waits for a copy.
   void set_guard(uint64_t bytes) { guard_ = bytes; }
-  /// What was written outside a living buffer that has guards ("wrote 3 bytes behind a buffer of
-  /// 4,096"), or "". Reads the guards back: call it when the device is idle.
+  /// Describes a write outside a living buffer that has guards ("wrote 3 bytes behind a buffer of
+  /// 4,096"), or returns "". Reads the guards back: call it when the device is idle.
   std::string damage();
-  /// The first word behind one of those buffers, to put a fault there; empty where there is none.
+  /// The first guard word behind one of these buffers, where a test can write a fault; empty
+  /// without guarded buffers.
   BufferView guard_word() const;
 
-  /// Gives blocks that hold nothing back to the driver; returns their bytes.
+  /// Gives empty blocks back to the driver; returns their bytes.
   uint64_t trim();
 
-  /// Bytes handed out now, and the most ever.
+  /// Bytes in use now, and the highest number so far.
   uint64_t used() const { return used_; }
   uint64_t peak() const { return peak_; }
-  /// Bytes taken from the driver now.
+  /// Bytes allocated from the driver now.
   uint64_t reserved() const { return reserved_; }
-  /// Bytes of device memory this process may still take, by VK_EXT_memory_budget or the heap sizes,
-  /// and by HostDevice::memory_budget.
+  /// Bytes of device memory that this process may still allocate, by VK_EXT_memory_budget or the
+  /// heap sizes, and by HostDevice::memory_budget.
   uint64_t available() const;
 
  private:
@@ -81,7 +82,7 @@ class Allocator {
   };
   void release(MemoryBlock* block, uint64_t offset, uint64_t size);
   std::unique_ptr<MemoryBlock> create_block(uint64_t size, MemoryUsage use);
-  /// Memory for a block's buffer, of the driver's or of the host's allocator.
+  /// Allocates memory for a block's buffer, from the driver or from the application's allocator.
   VkResult allocate_memory(MemoryBlock& block, const VkMemoryRequirements& needs);
   VkResult allocate_from_driver(MemoryBlock& block, const VkMemoryRequirements& needs);
   void destroy(MemoryBlock& block);

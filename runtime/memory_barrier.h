@@ -4,14 +4,14 @@
 
 namespace mulciber {
 
-/// What a memory barrier waits for, or holds back: stages of the pipeline and their accesses.
+/// One side of a memory barrier: stages of the pipeline and their accesses.
 struct BarrierScope {
   VkPipelineStageFlags stages = 0;
   VkAccessFlags accesses = 0;
 };
 
-/// Everything `from` names in earlier commands of the queue happens before, and is seen by, what
-/// `to` names in later ones.
+/// Records a barrier: accesses that `from` names in earlier commands of the queue happen before,
+/// and are visible to, accesses that `to` names in later commands.
 inline void memory_barrier(const DeviceFunctions& vk, VkCommandBuffer commands,
                            const BarrierScope& from, const BarrierScope& to) {
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};

@@ -16,7 +16,7 @@ MemoryPlan plan_memory(std::vector<PlannedTensor> tensors, uint64_t alignment) {
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
 
-  std::vector<size_t> placed;  // by rising offset
+  std::vector<size_t> placed;  // sorted by offset
   for (size_t index : order) {
     PlannedTensor& tensor = tensors[index];
     if (tensor.first_use < 0) continue;

@@ -1,4 +1,4 @@
-// Places tensors with known lifetimes into one arena, so that those alive at one time never
+// Places tensors with known lifetimes into one arena; tensors that are alive at one time never
 // overlap.
 #pragma once
 
@@ -18,13 +18,14 @@ struct PlannedTensor {
 struct MemoryPlan {
   std::vector<PlannedTensor> tensors;
   uint64_t arena_bytes = 0;
-  uint64_t unplanned_bytes = 0;  // what the tensors would take without sharing
+  uint64_t unplanned_bytes = 0;  // bytes that the tensors would take without sharing
   /// One line per tensor: bytes, lifetime, offset.
   std::string to_string() const;
 };
 
-/// Largest first, each at the lowest offset free over its whole lifetime. Offsets are multiples of
-/// `alignment`. Source: greedy by size, Pisarchyk and Lee 2020, arXiv:2001.03288.
+/// Places the largest tensor first, each at the lowest offset that is free over its whole lifetime.
+/// Offsets are multiples of `alignment`. Source: greedy by size, Pisarchyk and Lee 2020,
+/// arXiv:2001.03288.
 MemoryPlan plan_memory(std::vector<PlannedTensor> tensors, uint64_t alignment);
 
 }  // namespace mulciber

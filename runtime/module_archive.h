@@ -1,4 +1,5 @@
-// Shader modules packed into the program: one zstd stream (RFC 8878) over the words of all of them.
+// Shader modules packed into the executable: one zstd stream (RFC 8878) of the words of all
+// modules.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,11 @@
 
 namespace mulciber {
 
-/// Unpacks on construction, and owns the words.
+/// Unpacks the stream on construction and owns the words.
 class ModuleArchive {
  public:
-  /// word_counts: of each module, in the order of the stream. Throws KernelError when the stream is
-  /// not theirs.
+  /// word_counts: the number of words of each module, in the order of the stream. Throws
+  /// KernelError when the stream does not match.
   ModuleArchive(std::span<const uint32_t> word_counts, std::span<const unsigned char> stream);
 
   /// The words of a module, for as long as the archive lives.

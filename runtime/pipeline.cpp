@@ -16,8 +16,8 @@
 namespace mulciber {
 namespace {
 
-// Ahead of the driver's own header, so that a truncated, foreign or damaged file is never handed to
-// it.
+// This header precedes the driver's own, so that a truncated, foreign or damaged file never reaches
+// the driver.
 struct FileHeader {
   char magic[8] = {'M', 'U', 'L', 'C', 'P', 'I', 'P', '1'};
   uint32_t vendor = 0, device = 0, driver_version = 0, reserved = 0;
@@ -72,7 +72,7 @@ PipelineCache::PipelineCache(Device& device) : device_(device) {
   info.initialDataSize = bytes.size();
   info.pInitialData = bytes.data();
   if (device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache_) != VK_SUCCESS) {
-    // The driver did not like what it once wrote: start empty.
+    // The driver rejected its own earlier data: start with an empty cache.
     info.initialDataSize = 0;
     device.check(device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache_),
                  "vkCreatePipelineCache");
@@ -96,7 +96,7 @@ std::vector<std::byte> PipelineCache::read_file() const {
   if (file_.empty()) return {};
   std::error_code error;
   uint64_t size = std::filesystem::file_size(file_, error);
-  constexpr uint64_t kLargest = 256ull << 20;  // a sane bound on what is read at start
+  constexpr uint64_t kLargest = 256ull << 20;  // upper bound on the bytes read at start
   if (error || size <= sizeof(FileHeader) || size > kLargest) return {};
   std::ifstream in(file_, std::ios::binary);
   FileHeader header;
@@ -128,7 +128,7 @@ void PipelineCache::save() {
   FileHeader header = header_for(device_.capabilities(), bytes);
   std::string file(text_of(&header, 1));
   file += text_of(bytes.data(), bytes.size());
-  // Where it cannot be kept, the next start compiles again.
+  // If the cache cannot be written, the next start compiles again.
   (void)replace_file(file_, file);
 }
 
@@ -182,7 +182,8 @@ PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
     return known->second;
   const DeviceFunctions& vk = device_.vk();
   const Reflection& reflection = kernel.reflection;
-  // Kept from the start: what is made before another call fails goes with the cache.
+  // Stored before it is complete, so that objects made before a failing call are destroyed with the
+  // cache.
   Layouts& layouts = layouts_[&kernel];
   const std::vector<DescriptorBinding> descriptors = descriptor_bindings(reflection);
   if (!layouts.set && !descriptors.empty()) {
@@ -255,7 +256,7 @@ Pipeline PipelineCache::create(const PipelineKey& key, VkPipelineCache cache,
   VkResult status =
       vk.vkCreateComputePipelines(device_.handle(), cache, 1, &info, nullptr, &result.pipeline);
   vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
-  // Neither says anything of the row.
+  // Neither error is the row's fault.
   if (status == VK_ERROR_DEVICE_LOST || status == VK_ERROR_OUT_OF_HOST_MEMORY ||
       status == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
     device_.check(status, "vkCreateComputePipelines");
@@ -289,7 +290,7 @@ void PipelineCache::prepare(std::span<const PipelineKey> keys) {
       try {
         Pipeline made = create(missing[i], cache_, 0);
         std::lock_guard lock(mutex_);
-        // Another call may have made it meanwhile.
+        // Another thread may have made this pipeline meanwhile.
         if (!pipelines_.emplace(missing[i], made).second)
           device_.vk().vkDestroyPipeline(device_.handle(), made.pipeline, nullptr);
         changed_ = true;

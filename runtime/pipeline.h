@@ -1,4 +1,4 @@
-// Compute pipelines: made when first needed, several at a time, kept in a cache on disk.
+// Compute pipelines: made at first use, several in parallel, and kept in a cache on disk.
 #pragma once
 
 #include <array>
@@ -22,43 +22,42 @@ class Device;
 struct PipelineKey {
   const Kernel* kernel;
   std::vector<std::pair<uint32_t, uint32_t>> constants;  // id, value; sorted
-  std::array<uint32_t, 3> grid = {};  // where it passes what the device allows; else zeros
-  Order order = {};                   // of workgroups and subgroups
+  std::array<uint32_t, 3> grid = {};  // the grid where it exceeds the device's limits; else zeros
+  Order order = {};                   // order of workgroups and subgroups
   auto operator<=>(const PipelineKey&) const = default;
 };
 
-/// Every specialization constant of a pipeline: id and value, those of the runtime and of the row
-/// first.
+/// Every specialization constant of a pipeline as id and value; the constants of the runtime and of
+/// the row come first.
 std::vector<std::pair<uint32_t, uint32_t>> specialization(const PipelineKey& key,
                                                           const Capabilities& device);
-/// Whether a row's pipelines are made with the device's subgroup size required, and with full
-/// subgroups.
+/// Whether a row's pipelines require the device's subgroup size and full subgroups.
 bool requires_subgroup_size(const Kernel& kernel, const Capabilities& device);
 
-/// The subgroups of a row's workgroups on a device that an Order moves: none where subgroup
-/// operations would be done by invocations whose numbers are not certain.
+/// The subgroups of a row's workgroups that an Order may renumber on a device: none where it is not
+/// certain which invocations form a subgroup.
 SubgroupBlocks movable_subgroups(const Kernel& kernel, const Capabilities& device);
 
-/// What a set of a row's pipelines has: its buffers that are not addresses, by binding.
+/// The descriptor bindings of a row's pipelines: the buffers that are not addresses.
 struct DescriptorBinding {
   uint32_t binding;
   VkDescriptorType type;
 };
 std::vector<DescriptorBinding> descriptor_bindings(const Reflection& reflection);
 
-/// What is dispatched of a grid: all of it where the device allows that many workgroups. Where not,
-/// a pipeline of that PipelineKey::grid does the rest in the same workgroups.
+/// The workgroups to dispatch for a grid: all of it where the device allows that many. Otherwise
+/// fewer, and a pipeline with PipelineKey::grid makes each of them do the work of several.
 std::array<uint32_t, 3> dispatched_groups(const std::array<uint32_t, 3>& grid,
                                           const Capabilities& device);
 
 struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // null where all buffers come as addresses
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // null where all buffers are addresses
 };
 
 struct CompiledPipeline {
-  double seconds = 0;  // of processor time, all threads together
+  double seconds = 0;  // processor time of all threads together
   /// Empty where the device lacks VK_KHR_pipeline_executable_properties.
   std::vector<PipelineExecutable> executables;
 };
@@ -68,27 +67,28 @@ class PipelineCache {
   explicit PipelineCache(Device& device);
   ~PipelineCache();
 
-  /// Makes those of `keys` that do not exist yet, in parallel. Throws KernelError naming the row
-  /// when the driver refuses one.
+  /// Makes the pipelines of `keys` that do not exist yet, in parallel. Throws KernelError naming
+  /// the row when the driver refuses one.
   void prepare(std::span<const PipelineKey> keys);
-  /// The pipeline of a prepared key (made now when it was not).
+  /// The pipeline of a prepared key; makes it now if it was not prepared.
   const Pipeline& get(const PipelineKey& key);
 
-  /// The order of programs that are recorded from now on; the device's own unless it is set. For
-  /// conformance: results must not depend on it.
+  /// Sets the order of workgroups for programs recorded from now on, instead of the device's own.
+  /// For conformance: results must not depend on it.
   void set_order(const Order& order) { order_ = order; }
   const Order& order() const { return order_; }
 
-  /// Compiles a pipeline anew, whatever the cache holds, and asks the driver what became of it. The
-  /// device must have been opened with DeviceOptions::pipeline_statistics. Throws as prepare().
+  /// Compiles a pipeline anew, whether or not it is cached, and asks the driver for statistics of
+  /// it. The device must have been opened with DeviceOptions::pipeline_statistics. Throws as
+  /// prepare() does.
   CompiledPipeline compile(const PipelineKey& key);
 
-  /// Where the cache stands on disk; empty when there is no folder to write to.
+  /// Path of the cache on disk; empty when there is no folder to write to.
   const std::filesystem::path& file() const { return file_; }
-  /// The driver's cache; empty where it has none.
+  /// Content of the driver's cache; empty where the driver has none.
   std::vector<std::byte> driver_cache();
-  /// Writes it to disk: to a file beside it first, then renamed, so that processes
-  /// at the same time and a crash leave a whole file. Failure is silent: the cache only saves time.
+  /// Writes the cache to a temporary file, then renames it, so that concurrent processes and a
+  /// crash leave a whole file. Failure is silent: the cache only saves time.
   void save();
 
  private:
@@ -110,7 +110,7 @@ class PipelineCache {
   std::atomic<bool> changed_{false};
 };
 
-/// DeviceOptions::cache_folder, which is made where it is not there; empty when it cannot be.
+/// DeviceOptions::cache_folder, made if it does not exist; empty when it cannot be made.
 std::filesystem::path writable_cache_folder(const std::filesystem::path& folder);
 
 }  // namespace mulciber

@@ -75,7 +75,7 @@ class Executables {
       functions_.check(functions_.representations(device_, &info, &count, into),
                        "vkGetPipelineExecutableInternalRepresentationsKHR");
     };
-    // Asked three times: how many there are, how long each is, and what it says.
+    // Each list takes three calls: one for the count, one for the lengths, one for the contents.
     get(nullptr);
     std::vector<VkPipelineExecutableInternalRepresentationKHR> found(
         count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR});

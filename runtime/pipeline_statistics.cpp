@@ -1,4 +1,4 @@
-// Pipelines compiled to see what the driver makes of them.
+// Compiles pipelines to read the driver's statistics.
 #include <ctime>
 
 #include "runtime/device.h"

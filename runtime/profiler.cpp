@@ -16,8 +16,8 @@ void Profiler::add(const std::vector<Node>& nodes, size_t first_node,
   }
   for (size_t i = 0; i * 2 + 1 < ticks.size(); ++i) {
     const Node& node = nodes[first_node + i];
-    // A tick counter may wrap between two replays; such an event keeps its duration and loses its
-    // place.
+    // A tick counter may wrap between two replays; such an event keeps its duration and starts at
+    // 0.
     double start = ticks[2 * i] >= origin_ticks_
                        ? static_cast<double>(ticks[2 * i] - origin_ticks_) * period / 1000
                        : 0;

@@ -19,7 +19,7 @@ struct ProfileEvent {
   Work work;
 };
 
-/// Times of one kernel row summed over its dispatches.
+/// Times of one kernel row, summed over its dispatches.
 struct KernelTotal {
   const Kernel* kernel = nullptr;
   uint64_t dispatches = 0;
@@ -33,17 +33,17 @@ class Profiler {
   void add(const std::vector<Node>& nodes, size_t first_node, const std::vector<uint64_t>& ticks,
            double period);
   const std::vector<ProfileEvent>& events() const { return events_; }
-  /// Longest total first.
+  /// Totals by kernel, longest first.
   std::vector<KernelTotal> totals() const;
   double total_us() const;
   void clear() { events_.clear(); }
-  /// Puts back the events of an earlier moment.
+  /// Restores events that were read earlier.
   void restore(std::vector<ProfileEvent> events) { events_ = std::move(events); }
 
-  /// Time, achieved rates and dispatches per kernel. Floors from `peak_bytes` and `peak_flops` per
-  /// second; 0: the columns of floor and ratio are left out.
+  /// A table of time, achieved rates and dispatches per kernel. Floors follow from the peak rates
+  /// in bytes and operations per second; at 0 the columns of floor and ratio are left out.
   std::string table(double peak_bytes_per_s, double peak_flops_per_s) const;
-  /// Chrome trace event JSON, as Perfetto and about:tracing read it.
+  /// Chrome trace event JSON, which Perfetto and about:tracing read.
   std::string trace_json(const std::string& device_name) const;
 
  private:

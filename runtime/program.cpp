@@ -94,7 +94,7 @@ uint64_t ProgramBuilder::rows_as(uint64_t rows) const {
 
 uint64_t ProgramBuilder::rows_per_binding(uint64_t bytes_per_row) const {
   const uint64_t limit = capabilities().max_storage_range;
-  // Rows after which an offset is aligned again.
+  // The number of rows after which an offset is aligned again.
   const uint64_t step = kArenaAlignment / std::gcd(bytes_per_row, kArenaAlignment);
   const uint64_t rows = limit / bytes_per_row / step * step;
   if (rows == 0) {
@@ -118,7 +118,7 @@ void ProgramBuilder::add(Node node) {
   node.layer = static_cast<uint32_t>(layer_names_.size() - 1);
   const Reflection& reflection = node.kernel->reflection;
   const uint64_t addresses = reflection.buffer_address ? 8ull * reflection.buffer_count : 0;
-  // These three say that C++ and GLSL disagree: our mistake, whatever the user did.
+  // These three checks fail where C++ and GLSL disagree, which is our mistake and not the user's.
   if (node.buffers.size() != reflection.buffer_count) {
     throw KernelError(node.kernel->id,
                       fmt::format("{} gives {} buffers, the shader has {}", node.label,
@@ -131,8 +131,8 @@ void ProgramBuilder::add(Node node) {
                                   node.params.size(), reflection.push_constant_bytes - addresses),
                       "");
   }
-  // More than the device allows are no mistake: the recorder spreads them over those that there
-  // are.
+  // Counts above the device's limit are no mistake: the recorder spreads such a grid over the
+  // workgroups that the device allows.
   if (std::ranges::count(node.groups, 0u) > 0)
     throw KernelError(node.kernel->id, fmt::format("{} dispatches no workgroups", node.label), "");
   const int32_t index = static_cast<int32_t>(nodes_.size());
@@ -153,7 +153,7 @@ void ProgramBuilder::add(Node node) {
   nodes_.push_back(std::move(node));
 }
 
-// What a program owns: the arena, pipelines by node, and one recording.
+// Owns the parts of a program: the arena, pipelines by node, and one recording.
 struct Program::Impl {
   Device& device;
   std::string name;
@@ -183,7 +183,7 @@ MemoryPlan ProgramBuilder::plan() const {
   const int32_t last = static_cast<int32_t>(nodes_.size());
   for (PlannedTensor& planned : tensors) {
     if (planned.first_use >= 0 && planned.last_use == kForever) planned.last_use = last;
-    // Written by the host before the run, read by nobody: still an input, and still stands.
+    // An input that the CPU writes and no node reads still has a place in the arena.
     if (planned.first_use == 0 && planned.last_use < 0) planned.last_use = 0;
     if (planned.last_use == kForever) planned.last_use = -1;
     planned.bytes += 2 * guard_;

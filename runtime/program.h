@@ -1,5 +1,5 @@
-// A program: nodes in order, built once from layers, planned into one arena, recorded into one
-// command buffer per layer, replayed for every step.
+// A program: a list of nodes that layers build once, with one memory plan and one command buffer
+// per layer, replayed for every step.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace mulciber {
 
-/// The least a node must do: bytes read once and written once, and arithmetic operations.
+/// The least work of a node: each byte read once and written once, and arithmetic operations.
 struct Work {
   uint64_t bytes = 0;
   uint64_t flops = 0;
@@ -42,7 +42,7 @@ struct SpecializationConstant {
 /// One dispatch.
 struct Node {
   const Kernel* kernel = nullptr;
-  std::vector<BufferUse> buffers;  // by buffer index, as the shader declares them
+  std::vector<BufferUse> buffers;  // in the order in which the shader declares them
   std::vector<std::byte> params;   // the op's parameter struct
   std::vector<SpecializationConstant> constants;
   std::array<uint32_t, 3> groups = {1, 1, 1};
@@ -61,27 +61,27 @@ struct Node {
 class Program;
 class Recording;
 
-/// Collects nodes. Ops (ops) and layers add to it; it knows shapes and lifetimes, no Vulkan
-/// calls.
+/// Collects nodes. Ops (ops) and layers append to it. It knows shapes and lifetimes and makes no
+/// Vulkan calls.
 class ProgramBuilder {
  public:
   ProgramBuilder(Device& device, std::string name);
-  /// For a device that is not here: shapes, choices and problems() can be asked, build() throws.
-  /// `capabilities` must outlive the builder.
+  /// Makes a builder for a device that is not present: shapes, choices and problems() can be asked,
+  /// build() throws. `capabilities` must outlive the builder.
   ProgramBuilder(const Capabilities& capabilities, std::string name);
 
   const Capabilities& capabilities() const { return capabilities_; }
 
-  /// A tensor in the program's arena. It lives from the first node that uses it to the last; other
-  /// tensors may take its place outside that time.
+  /// Makes a tensor in the program's arena. It is alive from the first node that uses it to the
+  /// last; other tensors may use its memory outside that time.
   Tensor activation(Shape shape, DataType type = DataType::kF32);
-  /// Keeps an arena tensor from its first use to the end of the program and past it: an output.
+  /// Keeps an arena tensor alive from its first use to past the end of the program: an output.
   void keep(const Tensor& tensor);
-  /// Keeps an arena tensor from the start of the program: an input written by the host.
+  /// Keeps an arena tensor alive from the start of the program: an input that the CPU writes.
   void keep_from_start(const Tensor& tensor);
 
-  /// Names what follows, until the scope ends. Scopes nest: "encoder" then "layers.0" then "fc1".
-  /// With `layer` set a new command buffer begins.
+  /// Prefixes the names of later nodes until the scope ends. Scopes nest: "encoder" then "layers.0"
+  /// then "fc1". With `layer` set a new command buffer begins.
   class Scope {
    public:
     Scope(Scope&& other) noexcept : builder_(std::exchange(other.builder_, nullptr)) {}
@@ -94,49 +94,49 @@ class ProgramBuilder {
   };
   [[nodiscard]] Scope scope(std::string name);
   [[nodiscard]] Scope layer(std::string name);
-  /// "encoder.layers.0.fc1", for labels and error messages.
+  /// The names of the open scopes, "encoder.layers.0.fc1", for labels and error messages.
   std::string path() const;
 
-  /// The row that serves a problem: the forced one, else the selected one. Throws KernelError.
+  /// Selects the row that serves a problem: the forced one, else the best. Throws KernelError.
   const Kernel& select(const Problem& problem);
-  /// Makes select() return `kernel` for its op (tests, benchmarks). It throws KernelError when the
-  /// row cannot serve the problem asked for.
+  /// Makes select() return `kernel` for its op (tests, benchmarks). select() then throws
+  /// KernelError when the row cannot serve the problem.
   void force(const Kernel& kernel);
 
-  /// Of a batch of up to `all` rows this program computes `rows`: from now on kernels, and how sums
-  /// are split, are chosen as for all of them, so that what is computed of a row does not depend on
-  /// how many there are.
+  /// Declares that this program computes `rows` of a batch of up to `all` rows: kernels and the
+  /// splits of sums are chosen from now on as for the whole batch, so that a row's result does not
+  /// depend on the number of rows.
   void select_as(uint64_t rows, uint64_t all);
-  /// What selection is to see in place of so many rows: whole multiples of those of select_as()
-  /// count for as many of all.
+  /// The row count that selection sees in place of `rows`: a multiple of select_as()'s `rows`
+  /// becomes that multiple of its `all`.
   uint64_t rows_as(uint64_t rows) const;
 
-  /// Leaves `bytes` free before and after every tensor of the arena: what changes there was written
-  /// by mistake. A multiple of 256. For conformance; memory grows.
+  /// Leaves `bytes` free before and after every tensor of the arena, to detect writes outside
+  /// tensors. `bytes`: a multiple of 256. For conformance; memory grows.
   void set_guard(uint64_t bytes) { guard_ = bytes; }
 
   /// Largest number of rows, each of `bytes_per_row`, that one descriptor may cover such that the
-  /// next slice starts aligned; at least one aligned step. Ops split what is larger into several
+  /// next slice starts aligned; at least one aligned step. Ops split larger tensors into several
   /// nodes. Throws ShapeError when a single aligned step is above the device's limit.
   uint64_t rows_per_binding(uint64_t bytes_per_row) const;
 
-  /// Operations one node may hold so that it ends within a submission's time on this device, by
-  /// what is known of its pace. Ops split what is larger.
+  /// Operations that one node may hold so that it ends within a submission's time at this device's
+  /// known pace. Ops split larger work into several nodes.
   uint64_t flops_per_node() const;
 
   /// Appends a node under the current path. Checks bindings and parameters against the shader.
   void add(Node node);
 
-  /// What was added so far.
+  /// The nodes added so far.
   const std::vector<Node>& nodes() const { return nodes_; }
-  /// What was asked of select() so far, the refused last one included.
+  /// The problems that select() was asked for so far, including a last one that was refused.
   const std::vector<Problem>& problems() const { return problems_; }
 
-  /// Where build() will put every tensor of the arena. Needs no device.
+  /// The plan by which build() places every tensor of the arena. Needs no device.
   MemoryPlan plan() const;
 
-  /// arena: memory of at least plan().arena_bytes that programs share which never run at the same
-  /// time; it must outlive them. None: the program allocates its own.
+  /// Builds the program. arena: memory of at least plan().arena_bytes, which programs share that
+  /// never run at the same time; it must outlive them. Without it the program allocates its own.
   Program build(const BufferView& arena = {});
 
  private:
@@ -152,7 +152,7 @@ class ProgramBuilder {
   std::vector<PlannedTensor> planned_;  // by arena id
   std::map<Op, const Kernel*> forced_;
   uint64_t guard_ = 0;
-  uint64_t rows_ = 0, all_rows_ = 0;  // of select_as()
+  uint64_t rows_ = 0, all_rows_ = 0;  // arguments of select_as()
 };
 
 /// A built program. Movable. Must not outlive its device, nor the weights its nodes read.
@@ -162,32 +162,33 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Replays the program `times` times, in submissions bounded by DeviceOptions::submission_ms,
-  /// without waiting.
+  /// Replays the program `times` times, in submissions bounded by DeviceOptions::submission_ms.
+  /// Does not wait.
   Ticket submit(uint32_t times = 1);
-  /// submit() and wait.
+  /// Calls submit() and waits.
   void run();
-  /// Records all nodes into a host's command buffer, outside a render pass. The caller submits.
+  /// Records all nodes into an application's command buffer, outside a render pass. The caller
+  /// submits it.
   void record(VkCommandBuffer commands);
-  /// For slices of it (runtime/slices.h).
+  /// Gives slices the recording (runtime/slices.h).
   Recording& recording();
 
-  /// Where an arena tensor stands (kept ones hold their value after a run).
+  /// The memory of an arena tensor (kept tensors hold their value after a run).
   BufferView view(const Tensor& tensor) const;
   /// The whole arena (empty for a program without activations).
   BufferView arena() const;
   const std::string& name() const;
   const std::vector<Node>& nodes() const;
   const MemoryPlan& plan() const;
-  /// Sum over nodes.
+  /// Work summed over nodes.
   Work work() const;
-  /// Command buffers, and the submissions the last submit() made.
+  /// Number of command buffers, and of the submissions that the last submit() made.
   size_t layer_count() const;
   size_t last_submission_count() const;
-  /// Estimated milliseconds of one replay: measured by earlier replays where there are any.
+  /// Estimated milliseconds of one replay: measured where there were earlier replays.
   double estimated_ms() const;
-  /// Device milliseconds of the last replay by timestamps, after run(); 0 where the device has
-  /// none.
+  /// Milliseconds of device time of the last replay by timestamps, after run(); 0 where the device
+  /// has no timestamps.
   double last_ms() const;
 
  private:

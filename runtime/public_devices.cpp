@@ -1,4 +1,4 @@
-// Devices of the public interface.
+// Device functions of the public interface.
 #include "runtime/public_devices.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The public interface (mulciber/device.h) over devices.
+// Connects the public interface (mulciber/device.h) with devices.
 #pragma once
 
 #include "mulciber/device.h"
@@ -8,7 +8,7 @@ namespace mulciber {
 
 DeviceDescription describe(const Capabilities& capabilities);
 
-/// The device that a caller gave to `where`; DeviceError if there is none.
+/// Returns `device`; throws DeviceError naming `where` if it is null.
 std::shared_ptr<Device> given(std::shared_ptr<Device> device, const char* where);
 
 }  // namespace mulciber

@@ -18,7 +18,8 @@ Queue::~Queue() {
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline_;
   info.pValues = &last_;
-  // At once, but where the driver has yet to set it; never, on a lost device.
+  // Returns at once, except where the driver has yet to set the semaphore; on a lost device it is
+  // never set.
   constexpr uint64_t kSecond = 1'000'000'000;
   if (last_ > 0) vk_.vkWaitSemaphores(device_, &info, kSecond);
   vk_.vkDestroySemaphore(device_, timeline_, nullptr);
@@ -95,7 +96,7 @@ std::optional<VkResult> Queue::wait_next(Ticket ticket, uint64_t timeout_ns) {
       vk_.vkWaitForFences(device_, 1, &oldest.fence->handle, VK_TRUE, timeout_ns);
   if (result != VK_SUCCESS) return result;
   std::lock_guard lock(mutex_);
-  // Another thread may have waited for it, or for a later one.
+  // Another thread may have waited for this submission or a later one.
   while (!pending_.empty() && pending_.front().ticket <= oldest.ticket) {
     fences_.push_back(std::move(pending_.front().fence));
     pending_.pop_front();
@@ -107,7 +108,7 @@ VkResult Queue::status(Ticket ticket) {
   std::shared_ptr<Fence> fence;
   {
     std::lock_guard lock(mutex_);
-    // A fence tells of all that was submitted before it.
+    // A signalled fence covers all that was submitted before it.
     for (const Pending& pending : pending_) {
       if (pending.ticket <= ticket) fence = pending.fence;
     }

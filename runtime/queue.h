@@ -1,4 +1,4 @@
-// A queue: every submission, in order, with what tells that it has ended.
+// A queue: every submission in order, with the fence that tells that it has ended.
 #pragma once
 
 #include <cstdint>
@@ -14,47 +14,47 @@
 
 namespace mulciber {
 
-/// A submission to wait for; tickets of one device complete in order.
+/// Names a submission to wait for; tickets of one device complete in order.
 using Ticket = uint64_t;
 
-/// What a submission waits for and tells.
+/// The semaphores that a submission waits for and signals.
 struct SubmissionSemaphores {
   std::vector<VkSemaphore> waits;
-  std::vector<VkPipelineStageFlags> wait_stages;  // of each
+  std::vector<VkPipelineStageFlags> wait_stages;  // one for each semaphore of `waits`
   std::vector<VkSemaphore> signals;
-  /// Of timeline semaphores, in the order of waits and signals; ignored for binary ones. Empty:
-  /// none is a timeline semaphore.
+  /// Values for timeline semaphores, in the order of waits and signals; ignored for binary ones.
+  /// Empty: none is a timeline semaphore.
   std::vector<uint64_t> wait_values, signal_values;
 };
 
-/// Thread-safe. Results are those of the Vulkan calls. Whoever waits holds no lock that a
+/// Thread-safe. Returns the results of the Vulkan calls. A waiting thread holds no lock that a
 /// submission needs.
 class Queue {
  public:
   Queue(const DeviceFunctions& vk, VkDevice device, HostQueue queue);
-  /// What is in flight must have ended, or the device be lost.
+  /// Work in flight must have ended, or the device must be lost.
   ~Queue();
   Queue(const Queue&) = delete;
 
   VkResult submit(std::span<const VkCommandBuffer> commands, const SubmissionSemaphores& semaphores,
                   Ticket* ticket);
   /// Waits for the oldest submission in flight, if it is not later than `ticket`; no value where
-  /// there is none. VK_TIMEOUT where it has not ended in time.
+  /// there is none. VK_TIMEOUT where the submission has not ended in time.
   std::optional<VkResult> wait_next(Ticket ticket, uint64_t timeout_ns);
   /// VK_SUCCESS, VK_NOT_READY, or an error.
   VkResult status(Ticket ticket);
   Ticket last() const;
-  /// Makes a timeline semaphore that every later submission sets to its ticket. One for the device
-  /// and not for each who asks: drivers that emulate it (lavapipe of Mesa 22.3) set it after the
-  /// submission's fence, when the semaphore of a task could be gone.
+  /// Makes a timeline semaphore that every later submission sets to its ticket. The device has one
+  /// for all users: drivers that emulate timeline semaphores (lavapipe of Mesa 22.3) set them after
+  /// the submission's fence, when the semaphore of a task could be destroyed already.
   VkResult make_timeline();
-  /// Null where there is none.
+  /// Null where make_timeline() was not called.
   VkSemaphore timeline() const { return timeline_; }
   VkQueue handle() const { return queue_.queue; }
   uint32_t family() const { return queue_.family; }
 
  private:
-  /// Given back when nobody waits for it any more.
+  /// A fence that is reused when no thread waits for it any more.
   struct Fence {
     const Queue& owner;
     VkFence handle = VK_NULL_HANDLE;
@@ -72,7 +72,7 @@ class Queue {
   HostQueue queue_;
   mutable std::mutex mutex_;
   std::deque<Pending> pending_;
-  std::vector<std::shared_ptr<Fence>> fences_;  // that are not pending; some may be waited for
+  std::vector<std::shared_ptr<Fence>> fences_;  // not pending; threads may still wait for some
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   Ticket last_ = 0;
 };

@@ -24,8 +24,8 @@ struct QueuePlace {
   bool operator==(const QueuePlace&) const = default;
 };
 
-/// A queue that computes beside queue 0 of family `first`: another one of that family, else of
-/// another one.
+/// A second compute queue beside queue 0 of family `first`: another queue of that family, else one
+/// of another family.
 std::optional<QueuePlace> second_compute_queue(std::span<const VkQueueFamilyProperties> families,
                                                uint32_t first);
 

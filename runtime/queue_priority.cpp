@@ -22,7 +22,7 @@ QueuePriority next_lower(QueuePriority priority) {
   return priority == QueuePriority::kRealtime ? QueuePriority::kHigh : QueuePriority::kDefault;
 }
 
-/// The name that the device has for it; null: none.
+/// The name under which the device offers the extension; null: it does not.
 const char* priority_extension(const InstanceFunctions& vk, VkPhysicalDevice physical) {
   const std::vector<std::string> offered = device_extensions(vk, physical);
   for (const char* name : {"VK_KHR_global_priority", VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME}) {
@@ -54,7 +54,7 @@ VkResult create_with_priority(const InstanceFunctions& vk, VkPhysicalDevice phys
     for (; *priority != QueuePriority::kDefault; *priority = next_lower(*priority)) {
       global.globalPriority = vulkan_priority(*priority);
       const VkResult result = vk.vkCreateDevice(physical, &prioritized, nullptr, device);
-      // Drivers answer either way to what they do not grant.
+      // Drivers return either error for a priority that they do not grant.
       if (result != VK_ERROR_NOT_PERMITTED_EXT && result != VK_ERROR_INITIALIZATION_FAILED)
         return result;
     }

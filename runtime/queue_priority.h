@@ -6,8 +6,9 @@
 
 namespace mulciber {
 
-/// vkCreateDevice, its queues of the priority `*priority`, or of the next lower one that the driver
-/// grants, which `*priority` then is. `info` does not ask for one by itself.
+/// Calls vkCreateDevice with queues of priority `*priority`, or of the next lower one that the
+/// driver grants, and sets `*priority` to the granted one. `info` itself must not ask for a
+/// priority.
 VkResult create_with_priority(const InstanceFunctions& vk, VkPhysicalDevice physical,
                               const VkDeviceCreateInfo& info, QueuePriority* priority,
                               VkDevice* device);

@@ -1,5 +1,6 @@
-// Driver workarounds and preferences, as data: drivers, a range of versions, what changes, why,
-// and the case or measurement that shows it. Nothing else in the runtime looks at a driver's id.
+// Driver workarounds and preferences, as data: drivers, a range of versions, the change, its
+// reason, and the case or measurement that shows it. Nothing else in the runtime reads a driver's
+// id.
 #include <algorithm>
 #include <cstring>
 
@@ -14,12 +15,12 @@ constexpr Version kNewest = {0xffffffffu, 0xffffffffu, 0xffffffffu};
 struct Quirk {
   std::vector<VkDriverId> drivers;
   Version from, to;                      // inclusive
-  FeatureSet grant;                      // traits added (those of these the device can have)
+  FeatureSet grant;                      // traits added, of those that the device can have
   FeatureSet take;                       // features taken away
-  std::vector<const char*> denied_rows;  // of kernels.def
+  std::vector<const char*> denied_rows;  // ids in kernels.def
   const char* reason;
   const char* shown_by;             // the case or measurement that shows it
-  bool smallest_subgroups = false;  // required in place of the driver's default size
+  bool smallest_subgroups = false;  // required instead of the driver's default size
 };
 
 const Quirk kQuirks[] = {
@@ -185,7 +186,7 @@ constexpr Tuning hardware_of(uint32_t units) {
           .units = units};
 }
 
-// The first that is of a device's kind; the last serves all others.
+// The first entry of a device's kind counts; the last entry serves all other kinds.
 const KindTuning kTunings[] = {
     {DeviceKind::kSoftware,
      {.steps_in_flight = 1,

@@ -63,7 +63,7 @@ Recording::Recording(Device& device, std::vector<ResolvedNode> nodes) : Recordin
   make_descriptors();
   for (const ResolvedNode& node : nodes_) times_.push_back({1000 * estimate_ms(*node.node)});
   plan_command_buffers();
-  // A host may never have this submitted by itself.
+  // An application may never submit this recording by itself.
   if (!device_.adopted()) record_command_buffers();
 }
 
@@ -71,7 +71,7 @@ Recording::~Recording() {
   try {
     device_.wait(last_ticket_);
   } catch (const DeviceError&) {
-    // What it may still have in flight is waited for before its command buffers are freed.
+    // free_command_buffers() below waits for a lost device's work in flight.
   }
   std::vector<VkCommandBuffer> buffers;
   for (const CommandBuffer& recorded : command_buffers_) {
@@ -90,7 +90,7 @@ double Recording::estimate_ms(const Node& node) const {
                  static_cast<double>(node.work.bytes) / pace.bytes_per_s + pace.dispatch_s);
 }
 
-// A part ends where its layer ends, or where the next node would make it too long for one
+// A command buffer ends where its layer ends, or where the next node would make it too long for one
 // submission.
 void Recording::plan_command_buffers() {
   command_buffers_.clear();
@@ -153,7 +153,7 @@ void Recording::record_command_buffers() {
 }
 
 bool Recording::is_timed(size_t node, const NodeTimes& times) const {
-  constexpr uint64_t kTurns = 32;  // clocks change: what is known is looked at again
+  constexpr uint64_t kTurns = 32;  // clocks change: well-known nodes are timed again now and then
   return times.places.size() < NodeTimes::kMostNodes &&
          (times_[node].runs < kTimedRuns || (node + times.turn) % kTurns == 0);
 }
@@ -171,14 +171,15 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
                     VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT});
     ++barriers_;
   };
-  // What ran before in the queue is unknown here: the other parts, the last replay, an upload.
+  // Earlier work in the queue is unknown here: the other command buffers, the last replay, an
+  // upload.
   wait(VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
   HazardTracker hazards;
   VkPipeline bound = VK_NULL_HANDLE;
   bool after_timed = false;
   for (size_t i = first; i < last; ++i) {
     const Node& node = *nodes_[i].node;
-    // With the barrier ahead of it, for that takes time too.
+    // The measured time includes the barrier ahead of the node, which takes time too.
     const bool timed = times && is_timed(i, *times);
     if (timed) {
       if (!after_timed) times->write(vk, commands);
@@ -222,15 +223,15 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
 
 void Recording::record(VkCommandBuffer commands, size_t first, size_t last, NodeTimes* times) {
   record_nodes(commands, first, last, VK_NULL_HANDLE, 0, times);
-  // The rest of the command buffer is somebody else's.
+  // The rest of the command buffer belongs to the application.
   if (device_.options().occupancy_priority != kNormalOccupancy)
     set_occupancy_priority(device_.vk(), commands, kNormalOccupancy);
 }
 
 void Recording::note_time(size_t node, double us) {
   NodeTime& time = times_[node];
-  // The first run may hold the driver's compilation: of the first few the fastest is the truth, and
-  // later ones correct it slowly.
+  // The first run may include the driver's compilation: the fastest of the first few runs counts,
+  // and later runs correct it slowly.
   if (time.runs == 0) {
     time.us = us;
   } else if (time.runs < kTimedRuns) {
@@ -306,7 +307,8 @@ void Recording::collect_times() {
       work.bytes += nodes_[i].node->work.bytes;
       work.flops += nodes_[i].node->work.flops;
     }
-    // The first replay of a part may hold the driver's compilation; the faster of two is the truth.
+    // The first replay of a command buffer may include the driver's compilation: the faster of two
+    // counts.
     recorded.estimated_ms = recorded.measured ? std::min(recorded.estimated_ms, ms) : ms;
     if (recorded.measured) {
       device_.observe(work.flops, work.bytes, recorded.estimated_ms * 1e-3);

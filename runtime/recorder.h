@@ -18,17 +18,17 @@ struct ResolvedUse {
   Access access;
 };
 
-/// A node whose tensors have their final places.
+/// A node whose tensors have their final memory.
 struct ResolvedNode {
   const Node* node = nullptr;
   std::vector<ResolvedUse> buffers;
 };
 
-/// Byte ranges touched since the last barrier. Says when the next node must wait for them.
+/// Byte ranges that were touched since the last barrier. Says when the next node needs a barrier.
 class HazardTracker {
  public:
-  /// True when `uses` reads what was written, or writes what was read or written, since the last
-  /// clear().
+  /// True when `uses` reads a range that was written, or writes one that was written or read, since
+  /// the last clear().
   bool conflicts(const std::vector<ResolvedUse>& uses) const;
   void note(const std::vector<ResolvedUse>& uses);
   void clear() { ranges_.clear(); }
@@ -44,44 +44,44 @@ class HazardTracker {
 
 class Recording;
 
-/// Timestamps around some nodes of a slice. Few of them: a driver may take as long for one as for a
-/// small dispatch (lavapipe: 70 us), and slices of which every node was timed took four times as
-/// long as others.
+/// Timestamps around some nodes of a slice. They are few because a driver may take as long for one
+/// as for a small dispatch (lavapipe: 70 us): slices that timed every node took four times as long.
 struct NodeTimes {
   static constexpr uint32_t kMostNodes = 8;
-  static constexpr uint32_t kQueries = 2 * kMostNodes + 2;  // and around the slice
+  static constexpr uint32_t kQueries = 2 * kMostNodes + 2;  // two more around the slice
   struct Place {
     Recording* recording;
     size_t node;
-    uint32_t begin, end;  // queries
+    uint32_t begin, end;  // query numbers
   };
   VkQueryPool pool = VK_NULL_HANDLE;
-  uint64_t turn = 0;  // of nodes that are known well, those are timed whose turn it is
+  uint64_t turn = 0;  // of often-timed nodes, one in 32 is timed again, by this number
   uint32_t queries = 0;
   std::vector<Place> places;
 
-  /// Records the next query. Returns its number.
+  /// Records the next query and returns its number.
   uint32_t write(const DeviceFunctions& vk, VkCommandBuffer commands);
 };
 
 class Recording {
  public:
-  /// Makes pipelines and descriptor sets, and records every layer.
+  /// Makes pipelines and descriptor sets, and records every layer unless the device is adopted.
   Recording(Device& device, std::vector<ResolvedNode> nodes);
   ~Recording();
   Recording(const Recording&) = delete;
 
-  /// Replays everything `times` times, in as few submissions as stay below
-  /// DeviceOptions::submission_ms each by estimate. `submissions`: how many were made.
+  /// Replays everything `times` times, in the fewest submissions that each stay below
+  /// DeviceOptions::submission_ms by estimate. `submissions`: receives their number.
   Ticket submit(size_t* submissions, uint32_t times);
-  /// Records nodes [first, last) into a command buffer. times: where some of them are timed.
+  /// Records nodes [first, last) into a command buffer. times: receives the timestamps of some of
+  /// them; may be null.
   void record(VkCommandBuffer commands, size_t first, size_t last, NodeTimes* times = nullptr);
-  /// How long a node takes: estimated, until it was measured.
+  /// Microseconds that a node takes: an estimate until the node was measured.
   double node_us(size_t node) const { return times_[node].us; }
   void note_time(size_t node, double us);
-  /// Reads the timestamps of the last replay, when it has finished: they correct the estimates, and
-  /// go to the device's profiler. A layer that takes longer than a submission may is recorded
-  /// again as several command buffers.
+  /// Reads the timestamps of the last finished replay. They correct the estimates and go to the
+  /// device's profiler. A layer that takes longer than a submission may take is recorded again as
+  /// several command buffers.
   void collect_times();
 
   size_t command_buffer_count() const { return command_buffers_.size(); }
@@ -90,10 +90,10 @@ class Recording {
   size_t barrier_count() const { return barriers_; }
 
  private:
-  /// Complete, so that the destructor gives back what the public constructor has made when it
-  /// throws.
+  /// This constructor completes the object, so that the destructor frees what the public
+  /// constructor made before it throws.
   explicit Recording(Device& device) : device_(device) {}
-  struct CommandBuffer {  // of nodes [first, last)
+  struct CommandBuffer {  // nodes [first, last)
     size_t first, last;
     VkCommandBuffer commands;
     double estimated_ms;
@@ -106,11 +106,11 @@ class Recording {
   static constexpr uint32_t kTimedRuns = 3;
   void make_descriptors();
   void write_descriptors(size_t node);
-  /// A view of 16-byte texels, which lives as long as this.
+  /// A view of 16-byte texels, which lives as long as the recording.
   VkBufferView texels_of(const BufferView& view);
   void plan_command_buffers();
   void record_command_buffers();
-  /// profile: two timestamps for each node go there, from the query `first_query` on; null: none.
+  /// profile: receives two timestamps for each node, from query `first_query` on; null: none.
   void record_nodes(VkCommandBuffer commands, size_t first, size_t last, VkQueryPool profile,
                     uint32_t first_query, NodeTimes* times = nullptr);
   bool is_timed(size_t node, const NodeTimes& times) const;
@@ -118,18 +118,18 @@ class Recording {
 
   Device& device_;
   std::vector<ResolvedNode> nodes_;
-  std::vector<NodeTime> times_;  // of nodes that run in slices
+  std::vector<NodeTime> times_;  // measured times of nodes in slices
   std::vector<const struct Pipeline*> pipelines_;
   std::vector<VkDescriptorSet> sets_;
   VkDescriptorPool descriptor_pool_ = VK_NULL_HANDLE;
   std::vector<VkBufferView> texel_views_;
-  VkQueryPool queries_ = VK_NULL_HANDLE;  // 2 per node when profiling, then 2 per command buffer
+  VkQueryPool queries_ = VK_NULL_HANDLE;  // when profiling 2 per node, then 2 per command buffer
   std::vector<CommandBuffer> command_buffers_;
   size_t barriers_ = 0;
   Ticket last_ticket_ = 0;
   bool times_pending_ = false;
   double last_ms_ = 0;
-  /// Bound for plan_command_buffers(); shrinks when one turns out slower.
+  /// Bound for plan_command_buffers(); shrinks when a command buffer turns out slower.
   double longest_buffer_ms_ = 0;
 };
 

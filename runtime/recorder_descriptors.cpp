@@ -1,4 +1,4 @@
-// What the nodes of a recording bind.
+// Descriptor sets of a recording.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,5 +1,5 @@
-// How many subgroups a row on matrix units divides its tile among: one rule, from the constants
-// that its shader divides by (matmul_coopmat.comp, matmul_coopmat_dot.comp,
+// The number of subgroups that share the tile of a row on matrix units: one rule, from the
+// constants by which its shader divides the tile (matmul_coopmat.comp, matmul_coopmat_dot.comp,
 // attention_coopmat.comp).
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace mulciber {
 
-/// 0 where the constants do not name it.
+/// The value of a constant; 0 where the row does not name it.
 constexpr uint32_t value_of(std::span<const RowValue> constants, RowConstant name) {
   for (const RowValue& named : constants) {
     if (named.constant == name) return named.value;
@@ -15,8 +15,8 @@ constexpr uint32_t value_of(std::span<const RowValue> constants, RowConstant nam
   return 0;
 }
 
-/// The subgroups of a workgroup without which some rows of its tile would be nobody's: on matrix
-/// units each takes BLOCK_M rows of a product, or FRAGMENT_M queries of attention. 0 where
+/// The least number of subgroups in a workgroup that covers all rows of its tile: on matrix units
+/// each subgroup takes BLOCK_M rows of a product, or FRAGMENT_M queries of attention. 0 where
 /// subgroups share no tile.
 constexpr uint32_t least_subgroups(std::span<const RowValue> constants) {
   const uint32_t fragment = value_of(constants, RowConstant::FRAGMENT_M);

@@ -1,4 +1,4 @@
-// Selection: why a row cannot serve, and the first that can.
+// Selection: the reasons why a row cannot serve, and the first row that can.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ uint32_t lanes_of(const Kernel& kernel, const Capabilities& device) {
   return kernel.find(RowConstant::PLAIN_LANES).value_or(device.subgroup_size);
 }
 
-/// Why a workgroup of the device has fewer subgroups than the row's tile is divided among, or "".
+/// Why a workgroup of the device has fewer subgroups than share the row's tile, or "".
 std::string why_too_few_subgroups(const Kernel& kernel, const Capabilities& device) {
   const uint32_t least = least_subgroups(kernel.constants);
   if (least == 0) return "";
@@ -84,7 +84,7 @@ bool has_passed(const Kernel& kernel, const Capabilities& device) {
   return std::ranges::count(device.passed_rows, kernel.id) > 0;
 }
 
-/// The row that measurement chose, or null where there is none that still serves.
+/// The row that measurement chose, or null where no such row still serves.
 const Kernel* measured_choice(const Capabilities& device, const Problem& problem) {
   if (device.choices.empty() || problem.extents.empty()) return nullptr;
   const auto choice = device.choices.find(choice_key(problem));
@@ -102,7 +102,7 @@ Selection select_kernel(const Capabilities& device, const Problem& problem) {
     selection.kernel = chosen;
     return selection;
   }
-  const Kernel* untested = nullptr;  // the best of those without a verdict
+  const Kernel* untested = nullptr;  // the best row without a verdict
   size_t better_than_untested = 0;
   for (const Kernel& kernel : kernels()) {
     if (kernel.op != problem.op) continue;
@@ -110,7 +110,7 @@ Selection select_kernel(const Capabilities& device, const Problem& problem) {
     if (reason.empty() && !device.has(kernel.made_for)) {
       reason = "is made for " + describe_features(kernel.made_for & ~device.features);
     }
-    // Where no row was tested (the self-test is off, or the suite runs) the first one serves.
+    // If no row was tested (the self-test is off, or the suite runs) the first one serves.
     if (reason.empty() && (device.passed_rows.empty() || has_passed(kernel, device))) {
       selection.kernel = &kernel;
       return selection;

@@ -12,16 +12,16 @@
 namespace mulciber {
 namespace {
 
-constexpr uint32_t kMostUpdateBytes = 65536;  // of vkCmdUpdateBuffer
+constexpr uint32_t kMostUpdateBytes = 65536;  // limit of vkCmdUpdateBuffer
 
 constexpr VkAccessFlags kTransferAccess =
     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
 constexpr BarrierScope kTransfers = {VK_PIPELINE_STAGE_TRANSFER_BIT, kTransferAccess};
-// What kernels and transfers wrote.
+// Writes of kernels and transfers.
 constexpr BarrierScope kWritten = {
     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
     VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
-// Whatever may come after a slice.
+// Any use after a slice.
 constexpr BarrierScope kAfterwards = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
                                           VK_PIPELINE_STAGE_TRANSFER_BIT |
                                           VK_PIPELINE_STAGE_HOST_BIT,
@@ -84,8 +84,8 @@ SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source) : Slic
 }
 
 SlicedRun::~SlicedRun() {
-  // What is given back here is used by a command buffer of the host's until that has ended. One
-  // that an exception keeps from being submitted never began.
+  // Command buffers of the application use the objects freed here until they have ended. A command
+  // buffer that an exception keeps from being submitted never began.
   assert(
       (recorded_.empty() || !in_flight_.empty() || std::uncaught_exceptions() > 0 ||
        is_lost(device_)) &&
@@ -103,7 +103,7 @@ SlicedRun::~SlicedRun() {
 void SlicedRun::record_updates(VkCommandBuffer commands) const {
   if (stage_->updates.empty() && stage_->inputs.empty()) return;
   const DeviceFunctions& vk = device_.vk();
-  // Earlier stages may still read what is written now.
+  // Earlier stages may still read the ranges that are written now.
   memory_barrier(vk, commands, kWritten, kTransfers);
   for (const BufferUpdate& update : stage_->updates) {
     const uint64_t bytes = update.words.size() * sizeof(uint32_t);
@@ -126,13 +126,13 @@ void SlicedRun::record_copies(VkCommandBuffer commands) const {
 Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
   Slice slice;
   const double stretch = device_.slice_stretch();
-  double estimated_us = 0;  // of the nodes
+  double estimated_us = 0;  // estimate for the nodes
   NodeTimes times;
   const Node *begun = nullptr, *ended = nullptr;
   bool any = false;
   while (!cancelled_) {
     if (!stage_) {
-      // What copies and updates take is not counted: a stage that is nothing else is small.
+      // The time of copies and updates is not counted: a stage without nodes is small.
       stage_ = source_->next();
       if (!stage_) break;
       node_ = 0;

@@ -1,5 +1,6 @@
 // Work cut into slices that fit a frame: runs of programs one after another, recorded node by node
-// into a host's command buffers or into our own. Where it is cut changes nothing in the results.
+// into an application's command buffers or into our own. The positions of the cuts change nothing
+// in the results.
 #pragma once
 
 #include <cstdint>
@@ -22,34 +23,34 @@ struct BufferCopy {
   BufferView from, to;
 };
 
-/// One run of a program, what is written and copied before it, and what is copied after.
+/// One run of a program, with the updates and copies before it and the copies after it.
 struct Stage {
   std::vector<BufferUpdate> updates = {};
-  std::vector<BufferCopy> inputs = {};  // to other places than the updates
+  std::vector<BufferCopy> inputs = {};  // to other ranges than the updates
   Program* program = nullptr;           // null: nothing runs
   std::vector<BufferCopy> copies = {};
 };
 
-/// What is to be done, stage after stage.
+/// Gives the work, stage after stage.
 class StageSource {
  public:
   virtual ~StageSource() = default;
-  /// The stage behind the last one given. No value: all is given, or what comes depends on stages
-  /// that have not ended. Programs and buffers live until the source is destroyed.
+  /// The next stage. No value: all stages were given, or the next one depends on stages that have
+  /// not ended. Programs and buffers live until the source is destroyed.
   virtual std::optional<Stage> next() = 0;
-  /// The first `stages` stages have ended, and what they wrote to mapped memory can be read.
+  /// Tells that the first `stages` stages have ended: what they wrote to mapped memory can be read.
   virtual void ended(uint64_t stages) = 0;
   virtual bool done() const = 0;
 };
 
-/// What was recorded by one call.
+/// The commands that one call recorded.
 struct Slice {
   uint64_t number = 0;  // 1 is the first; 0: there was nothing to record
   uint32_t dispatches = 0;
   double estimated_us = 0;
 };
 
-/// Earlier work that a slice waits for, and later work that sees what it wrote.
+/// The barriers of a slice: earlier work that it waits for, and later work that sees its writes.
 struct SliceBorders {
   BarrierScope waits_for, shown_to;
 };
@@ -60,70 +61,70 @@ class SlicedRun {
  public:
   /// Allocates what step() needs, so that steps allocate nothing.
   SlicedRun(Device& device, std::unique_ptr<StageSource> source);
-  /// Waits for slices that step() submitted. What record() recorded must have ended.
+  /// Waits for slices that step() submitted. Slices that record() recorded must have ended.
   ~SlicedRun();
 
-  /// Records what fits the budget, at least one dispatch where there is any. Slices run in the
-  /// order of their numbers, each once, in one queue or behind one another by semaphores. They
-  /// begin with a barrier that waits for compute shaders and transfers, and end with one that makes
-  /// what they wrote visible to compute shaders, transfers and the host.
+  /// Records as much as fits the budget, at least one dispatch where there is any. Slices run in
+  /// the order of their numbers, each once, in one queue or ordered by semaphores. A slice begins
+  /// with a barrier that waits for compute shaders and transfers, and ends with one that makes its
+  /// writes visible to compute shaders, transfers and the CPU.
   Slice record(VkCommandBuffer commands, double budget_us);
-  /// Slices up to this number have ended on the device.
+  /// Tells that slices up to this number have ended on the device.
   void completed(uint64_t number);
 
   struct Step {
     Slice slice;         // number 0: nothing was submitted
-    bool waits = false;  // nothing was, because earlier slices have not ended
-    /// Device::timeline(), which reaches `value` when the slice has ended.
+    bool waits = false;  // nothing was submitted because earlier slices have not ended
+    /// Device::timeline(); reaches `value` when the slice has ended.
     VkSemaphore semaphore = VK_NULL_HANDLE;
     uint64_t value = 0;
   };
-  /// Submits what is expected to fit the budget, by the times that nodes took before, and never
-  /// more than DeviceOptions::submission_ms. Does not wait.
+  /// Submits as much as fits the budget by the measured times of nodes, and never more than
+  /// DeviceOptions::submission_ms. Does not wait.
   Step step(double budget_us, const SubmissionSemaphores& semaphores = {});
-  /// Takes note of slices of step() that have ended. Does not wait.
+  /// Marks slices of step() that have ended. Does not wait.
   void collect();
-  /// Waits for them.
+  /// Waits for slices of step().
   void wait();
 
-  /// Stages of which every dispatch was recorded, since the last restart.
+  /// Number of stages whose dispatches were all recorded since the last restart.
   uint64_t stages_recorded() const { return stages_recorded_; }
-  /// The source begins anew. Only of a run that is done; numbers of slices go on.
+  /// Starts the source again. Allowed only when done(); numbers of slices continue.
   void restart();
-  /// Nothing more is recorded, not even the rest of a stage that was begun.
+  /// Stops recording, even within a stage.
   void cancel();
-  /// Nothing is left to be recorded, and every slice has ended.
+  /// Whether nothing is left to record and every slice has ended.
   bool done() const { return recorded_.empty() && (cancelled_ || source_->done()); }
 
  private:
-  /// Complete, so that the destructor gives back what the public constructor has made when it
-  /// throws.
+  /// This constructor completes the object, so that the destructor frees what the public
+  /// constructor made before it throws.
   explicit SlicedRun(Device& device) : device_(device) {}
-  static constexpr uint32_t kMostNodes = 256;  // of a slice
+  static constexpr uint32_t kMostNodes = 256;  // nodes per slice
   static constexpr size_t kInFlight = 2;
-  static constexpr size_t kTimed = 4;  // slices that may be timed at once; a host may have more
+  static constexpr size_t kTimed = 4;  // slices timed at once; an application may have more
   struct InFlight {
     uint64_t number;
     Ticket ticket;
   };
   void record_updates(VkCommandBuffer commands) const;
   void record_copies(VkCommandBuffer commands) const;
-  /// A pool for the slice that comes, reset; null: none is free.
+  /// A reset query pool for the next slice; null where none is free.
   NodeTimes begin_times(VkCommandBuffer commands);
   void read_times(const NodeTimes& times, double estimated_us);
 
   Device& device_;
   std::unique_ptr<StageSource> source_;
   std::optional<Stage> stage_;
-  size_t node_ = 0;  // of the stage's program, to be recorded next
+  size_t node_ = 0;  // index of the next node in the stage's program
   uint64_t stages_recorded_ = 0, slices_ = 0;
   struct Recorded {
     uint64_t number, stages;
-    double estimated_us;  // of its nodes alone
+    double estimated_us;  // estimate for its nodes alone
     NodeTimes times;
-    const Node *first, *last;  // null: copies alone
+    const Node *first, *last;  // null: only copies
   };
-  /// Calls what may find the device lost, and names the slices in flight in the error.
+  /// Makes a call that may find the device lost, and names the slices in flight in the error.
   template <typename Call>
   auto naming_slices(Call&& call) const;
   std::deque<Recorded> recorded_;  // slices that have not ended, and the stages they complete

@@ -130,7 +130,7 @@ void EntryWrapper::copy(uint32_t op, Instruction w, Words& out) {
     case kOpEntryPoint: {
       Words words(w.begin(), w.end());
       words[2] = new_entry_;
-      // Behind the name, which ends in the word with a zero byte.
+      // Operands follow the name, which ends in the word with a zero byte.
       size_t at = 3;
       while ((words[at] >> 24) != 0) ++at;
       words.erase(std::remove_if(words.begin() + static_cast<std::ptrdiff_t>(at + 1), words.end(),

@@ -55,7 +55,7 @@ std::vector<uint32_t> spread_grid(std::span<const uint32_t> module,
   if (entry.builtin(kBuiltInGlobalInvocationId))
     entry.store_global_id(group, entry.load(kBuiltInLocalInvocationId));
   entry.call_module();
-  // The next turn writes to shared memory that others may still read.
+  // The next iteration writes to shared memory that other invocations may still read.
   entry.add(kOpControlBarrier, {scope, scope, semantics});
   entry.add(kOpBranch, {next});
   label(next);

@@ -10,10 +10,10 @@
 namespace mulciber {
 namespace {
 
-// Of a random order along an axis of the grid, whose extent n is known when it is dispatched: i
-// becomes (factor * i + shift) mod n, where factor is a prime that does not divide n. Both primes
-// divide no n up to kLargestShuffled, and 2^32 / kLargestShuffled is above both, so that nothing
-// wraps around. Longer axes are rotated.
+// A random order along an axis of the grid, whose extent n is known only at dispatch: i becomes
+// (factor * i + shift) mod n, where factor is a prime that does not divide n. At most one of two
+// primes divides an n up to kLargestShuffled, and 2^32 / kLargestShuffled is above both, so that
+// nothing overflows. Longer axes are rotated.
 constexpr uint32_t kPrimes[] = {1459, 1471, 1499, 1553, 1607, 1699, 1777, 1831, 1913, 2003};
 constexpr uint32_t kLargestShuffled = 1u << 21;
 static_assert(kPrimes[0] * kPrimes[1] > kLargestShuffled);
@@ -88,7 +88,7 @@ class Reorderer {
     return entry_.value(kOpCompositeConstruct, vector_, {axes[0], axes[1], axes[2]});
   }
 
-  // Of place `i` along an axis of `count`.
+  // Renumbers position `i` along an axis of extent `count`.
   uint32_t new_position(uint32_t i, uint32_t count) {
     using namespace spirv;
     const uint32_t one = entry_.constant(1);
@@ -110,7 +110,7 @@ class Reorderer {
     do {
       factor_ = 1 + draw(blocks_.count - 1);
     } while (std::gcd(factor_, blocks_.count) != 1);
-    // Neither factor nor shift would be the device's own order.
+    // Factor 1 and shift 0 together would be the device's own order.
     shift_ = factor_ == 1 ? 1 + draw(blocks_.count - 1) : draw(blocks_.count);
   }
 

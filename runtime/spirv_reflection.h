@@ -1,4 +1,4 @@
-// Reads buffers, push constants and shared memory from a SPIR-V module, so that C++ never repeats
+// Reads buffers, push constants and shared memory from a SPIR-V module, so that C++ need not repeat
 // them.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace mulciber {
 
-/// Throws KernelError (naming `id`) when the words are not a SPIR-V compute module we understand.
+/// Throws KernelError (naming `id`) when the words are not a SPIR-V compute module that we
+/// understand.
 Reflection reflect_spirv(std::string_view id, std::span<const uint32_t> words);
 
 }  // namespace mulciber

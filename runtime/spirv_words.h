@@ -1,4 +1,4 @@
-// SPIR-V as words: the numbers of the specification, and a walk over instructions, for what reads
+// SPIR-V as words: the specification's numbers, and a walk over instructions, for code that reads
 // and rewrites modules.
 #pragma once
 
@@ -20,7 +20,7 @@ enum : uint32_t {
   kMagic = 0x07230203,
   kVersion14 = 0x00010400,
   kHeaderWords = 5,
-  kBoundWord = 3,  // of the header: above every id
+  kBoundWord = 3,  // header word of the bound: above every id
 
   kOpEntryPoint = 15,
   kOpExecutionMode = 16,
@@ -92,8 +92,8 @@ enum : uint32_t {
   kAcquireReleaseWorkgroupMemory = 0x108,
 };
 
-/// Calls `visit` with opcode and words of each instruction. Throws KernelError where the module
-/// breaks off.
+/// Calls `visit` with opcode and words of each instruction. Throws KernelError where the module is
+/// truncated.
 template <typename Visit>
 void for_each_instruction(std::span<const uint32_t> module, const Visit& visit) {
   for (size_t at = kHeaderWords; at < module.size();) {

@@ -11,7 +11,7 @@
 namespace mulciber {
 
 /// A range of a device buffer. `address` is 0 where the device has no buffer addresses, `mapped`
-/// null where the host cannot see the memory.
+/// null where the memory is not host-visible.
 struct BufferView {
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t offset = 0;   // bytes from the start of `buffer`
@@ -31,8 +31,8 @@ struct Tensor {
 
   bool valid() const { return arena_id >= 0 || view.size > 0; }
   uint64_t bytes() const { return shape.rows() * row_bytes(type, shape.columns()); }
-  /// The same bytes under another shape of as many elements (of block types: of as many columns).
-  /// Throws ShapeError otherwise.
+  /// A tensor of the same bytes under another shape with as many elements (block types: with as
+  /// many columns). Throws ShapeError otherwise.
   Tensor reshaped(Shape to) const;
   /// Rows [first, first + count) of the tensor seen as (rows, columns).
   Tensor row_slice(uint64_t first, uint64_t count) const;

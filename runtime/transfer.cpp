@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kStagingBytes = 8ull << 20;  // per half of the ring
 
-// Runs transfer commands once and waits.
+// Submits transfer commands once and waits.
 class Transfer {
  public:
   explicit Transfer(Device& device)
@@ -47,7 +47,7 @@ class Transfer {
 
 }  // namespace
 
-// Two halves: while the device copies out of one, the host fills the other.
+// The ring has two halves: the CPU fills one while the device copies out of the other.
 struct Uploader::Ring {
   struct Half {
     Buffer staging;
@@ -63,7 +63,7 @@ Uploader::~Uploader() {
   try {
     finish();
   } catch (const DeviceError&) {
-    // The device is lost; whoever uses it next gets the sticky error.
+    // The device is lost; its next user gets the sticky error.
   }
 }
 

@@ -1,4 +1,4 @@
-// Copies between host and device memory.
+// Copies between CPU and device memory.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace mulciber {
 
 class Device;
 
-/// Copies host bytes into device memory through a bounded staging ring, or straight into memory the
-/// host can see. Copies are complete on the device when finish() returns.
+/// Copies bytes into device memory through a bounded staging ring, or directly into host-visible
+/// memory. Copies are complete on the device when finish() returns.
 class Uploader {
  public:
   explicit Uploader(Device& device);
@@ -26,10 +26,11 @@ class Uploader {
  private:
   struct Ring;
   Device& device_;
-  std::unique_ptr<Ring> ring_;  // made on first need
+  std::unique_ptr<Ring> ring_;  // made at first use
 };
 
-/// Reads a range back; waits for the copy only (call after the work that wrote it was waited for).
+/// Reads a range back. Waits for the copy only: call it after the work that wrote the range was
+/// waited for.
 std::vector<std::byte> download(Device& device, const BufferView& from);
 template <typename T>
 std::vector<T> download_as(Device& device, const BufferView& from);

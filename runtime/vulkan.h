@@ -1,6 +1,6 @@
-// Vulkan's functions, by table: those of one instance or one device, asked for by name. Nothing is
-// global, so that devices of several hosts, with loaders or drivers of their own, live in one
-// process.
+// Tables of Vulkan functions of one instance or one device, looked up by name. Nothing is global,
+// so that one process can hold devices of several applications, with loaders or drivers of their
+// own.
 #pragma once
 
 #ifndef VK_NO_PROTOTYPES
@@ -96,14 +96,14 @@ namespace mulciber {
 // clang-format on
 
 #define MULCIBER_POINTER(name) PFN_##name name = nullptr;
-/// Those that the instance does not have are null.
+/// Functions that the instance lacks are null.
 struct InstanceFunctions {
   PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
   MULCIBER_INSTANCE_FUNCTIONS(MULCIBER_POINTER)
 };
 
-/// Those that the device does not have are null. What became core later stands under its core name,
-/// whichever name the device has it by.
+/// Functions that the device lacks are null. Functions that became core later have their core name
+/// here, under whichever name the device offers them.
 struct DeviceFunctions {
   MULCIBER_DEVICE_FUNCTIONS(MULCIBER_POINTER)
 };
@@ -112,7 +112,8 @@ struct DeviceFunctions {
 InstanceFunctions instance_functions(PFN_vkGetInstanceProcAddr get, VkInstance instance);
 DeviceFunctions device_functions(const InstanceFunctions& instance, VkDevice device);
 
-/// The entry of this machine's Vulkan loader, which stays loaded; null where there is none.
+/// vkGetInstanceProcAddr of this machine's Vulkan loader, which stays loaded; null without a
+/// loader.
 PFN_vkGetInstanceProcAddr vulkan_loader();
 
 }  // namespace mulciber
