@@ -13,7 +13,7 @@ Problem append_problem(const ProgramBuilder& builder, const Tensor& qkv, const T
   const HeadColumns q{qkv, 0}, k{cache, 0}, v{cache, options.kv_heads * options.head_size};
   const AttentionSizes sizes = sizes_of(builder, qkv, cache, options);
   ShapeFacts facts = facts_of(q, k, v, options, selected_sizes(builder, sizes));
-  // Rows that append turn two whole words at a time.
+  // Kernel rows that append rotate two whole words at a time.
   if (rope && rope->rotary_size % 4 != 0) facts &= ~kDepthMultipleOf4;
   return {Op::kAppendAttention, {qkv.type, cache.type}, facts};
 }

@@ -1,4 +1,4 @@
-// Attention of one position that begins with what rope_append() or append_cache() does.
+// Attention of one position, fused with the write of its keys and values into the cache.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace mulciber {
 
-/// Whether one dispatch appends and attends here: there is one position a row, and the row that
-/// selection takes for it does both. rope: as append_attention() gets it.
+/// Whether one dispatch appends and attends: each row has one position, and selection finds a
+/// kernel row that does both. rope: the argument of append_attention().
 bool appends_in_attention(const ProgramBuilder& builder, const Tensor& qkv, const Tensor& cache,
                           const std::optional<RopeOptions>& rope, const AttentionOptions& options);
 
-/// attention() of queries over the cache, after rope_append(), or without `rope` append_cache(), of
-/// queries, keys and values: in one dispatch, to the same bits, where appends_in_attention() says
-/// so; else in several.
+/// Appends keys and values to the cache by rope_append(), or without `rope` by append_cache(), and
+/// returns attention() of the queries over the cache: in one dispatch where appends_in_attention()
+/// says so, else in several, with bitwise equal results.
 /// qkv: (rows, 1, (heads + 2 * kv_heads) * head_size), which is undefined afterwards; cache: (rows,
 /// context, 2 * kv_heads * head_size), f16, or q8_0 where qkv is f32. options.control counts the
 /// keys before the position, plus one (key_count_extra), and rope->positions is the same array.

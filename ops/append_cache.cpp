@@ -47,8 +47,8 @@ void append_cache(ProgramBuilder& builder, const Tensor& x, const Tensor& cache,
   const uint64_t count = rows_per_node(builder, kernel, rows, {x_bytes, cache_bytes});
   const uint32_t stride = stride_of(options.positions);
   const uint32_t row_pages = options.pages ? options.pages->count / static_cast<uint32_t>(rows) : 0;
-  // What one invocation writes: four columns, a block, or a word; a row of an odd number of halves
-  // may begin and end inside a word.
+  // Each invocation writes four columns, a block, or a word. A row with an odd number of halves may
+  // begin and end inside a word.
   uint64_t words = cache.type == DataType::kF16 ? columns / 2 + 1 : columns;
   if (kernel.shape & kColumnsMultipleOf4) words = columns / 4;
   if (is_block_type(cache.type)) words = columns / block_elements(cache.type);

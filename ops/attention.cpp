@@ -27,7 +27,7 @@ Tensor attention(ProgramBuilder& builder, const HeadColumns& q, const HeadColumn
   return attention_by(builder.select(problem), builder, q, k, v, options, sizes, nullptr);
 }
 
-// Vulkan binds no empty buffer, and kernels read a first key before they leave it out.
+// Vulkan binds no empty buffer, and kernels load a first key before they mask it.
 Tensor attention_of_nothing(ProgramBuilder& builder, const Tensor& q,
                             const AttentionOptions& options) {
   return fill(builder, {q.shape[0], q.shape[1], uint64_t{options.heads} * options.value_size}, 0,

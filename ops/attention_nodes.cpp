@@ -25,8 +25,8 @@ static_assert(static_cast<uint32_t>(AttentionBias::kRelative) == BIAS_RELATIVE &
   throw ShapeError(builder.path(), std::move(problem), std::move(remedy));
 }
 
-/// Queries of a workgroup of the row that serves every kind: those of a tile look at the same list
-/// of keys.
+/// Queries per workgroup of the kernel row that serves every kind of attention: the queries of a
+/// tile share one list of keys.
 uint32_t baseline_queries(const AttentionOptions& options) {
   return whole_tiles(options, 4) ? 4 : 1;
 }
@@ -34,7 +34,7 @@ uint32_t baseline_queries(const AttentionOptions& options) {
 std::vector<SpecializationConstant> constants_of(const AttentionOptions& options,
                                                  const AttentionSizes& sizes, uint32_t pack,
                                                  const Tensor& kv) {
-  // The one query of a decode step is the last of its keys: it sees them all.
+  // The only query of a decode step is at the last key: it sees all keys.
   const bool causal = options.causal && (sizes.q_len > 1 || options.query_offset);
   const bool ancestry = options.control && options.control->ancestry;
   const bool paged = options.control && options.control->pages;
@@ -63,21 +63,21 @@ std::vector<SpecializationConstant> constants_of(const AttentionOptions& options
           {CONSTANT_CACHE_PAGE, paged ? static_cast<uint32_t>(kv.shape[1]) : 0u}};
 }
 
-/// The rows of one node: q and result by rows_per_kv rows for each row of keys.
+/// Slices q or the result for one node: `lines_per_row` rows for each row of keys.
 Tensor slice(const Tensor& tensor, uint64_t lines_per_row, uint64_t first, uint64_t count,
              uint64_t all) {
   if (first == 0 && count == all) return tensor;
   return tensor.row_slice(first * lines_per_row, count * lines_per_row);
 }
 
-/// Queries that a workgroup of a row serves: the row's tile constant where it has one.
+/// Queries that a workgroup of a kernel row serves: the row's tile constant, if any.
 uint32_t queries_per_group(const Kernel& kernel, const AttentionOptions& options) {
   return kernel.find(RowConstant::TILE_Q).value_or(baseline_queries(options));
 }
 
 constexpr uint32_t kBuffersOfAppend = 7;
 
-/// What such a row needs beside attention: without rotation nothing reads angles and gains.
+/// Adds the operands of a row that appends: without rotation nothing reads angles and gains.
 void add_append(Node& node, const NodeTensors& tensors) {
   node.buffers[1].access = Access::kReadWrite;
   const RopeOptions* rope = tensors.rope;
@@ -95,8 +95,8 @@ void add_append(Node& node, const NodeTensors& tensors) {
   add(CONSTANT_ANGLE_ROWS, rope->angles.shape[0]);
 }
 
-/// Workgroups that take the keys of one tile of queries together: enough for the device, each with
-/// keys enough.
+/// Workgroups that share the keys of one tile of queries: enough to fill the device, each with
+/// enough keys.
 uint32_t splits_of(const Kernel& kernel, uint64_t tiles, uint64_t keys) {
   const uint64_t wanted = kernel.constant(RowConstant::WORKGROUPS);
   const uint64_t least = kernel.constant(RowConstant::LEAST_KEYS);
@@ -145,7 +145,7 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
                const AttentionSizes& sizes, uint64_t tiles, uint32_t pack, const Work& row_work) {
   const uint64_t all = sizes.kv_rows;
   const bool shared = params.key_table >= 0;
-  // With ancestry or pages a row may read any part of the cache, which therefore stays whole.
+  // With ancestry or pages a row may read any part of the cache, so the cache is not sliced.
   const uint64_t count = rows_per_node(builder, kernel, all,
                                        {tensors.q.bytes() / all, tensors.result.bytes() / all,
                                         shared ? 0 : tensors.kv.bytes() / all});
@@ -157,7 +157,7 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
     const Tensor q = part(tensors.q);
     Node node;
     node.kernel = &kernel;
-    // Every binding needs a buffer; without control nothing reads the fourth.
+    // Every binding needs a buffer; without control nothing reads the fourth one.
     node.buffers = {{q, Access::kRead},
                     {shared ? tensors.kv : part(tensors.kv), Access::kRead},
                     {part(tensors.result), Access::kWrite},
@@ -168,10 +168,10 @@ void add_nodes(ProgramBuilder& builder, const Kernel& kernel, const NodeTensors&
     uint32_t splits = 1;
     if (tensors.partials) {
       splits = static_cast<uint32_t>(tensors.partials->shape[2]);
-      node.buffers[3].access = Access::kReadWrite;  // split_counters
+      node.buffers[3].access = Access::kReadWrite;  // for split_counters
       node.buffers.push_back({*tensors.partials, Access::kReadWrite});
       node.constants.push_back({CONSTANT_NUM_SPLITS, splits});
-      // One split counts nothing.
+      // A single split uses no counters.
       if (splits > 1)
         node.constants.push_back({CONSTANT_SPLIT_COUNTERS, options.control->split_counters->word});
     }
@@ -219,14 +219,14 @@ Tensor attention_by(const Kernel& kernel, ProgramBuilder& builder, const HeadCol
                     const AttentionSizes& sizes, const RopeOptions* rope) {
   const uint64_t columns = uint64_t{options.heads} * options.value_size;
   const Tensor result = builder.activation({sizes.rows, sizes.q_len, columns}, q.tensor.type);
-  // Heads that share keys share a pass over them.
+  // Heads with common keys share one pass over them.
   const uint32_t pack = options.heads / options.kv_heads;
   const shader::AttentionParams params = params_of(q, k, v, options, sizes, pack);
   const uint64_t positions = sizes.q_len * options.rows_per_kv;
   const KeptKeys kept = kept_keys(options, sizes);
-  // Hard attention takes one value per query and head, and adds none up.
+  // Hard attention reads one value per query and head and sums none.
   const uint64_t values = kept.keys * options.kv_heads;
-  // Values that are columns of the keys are read with them.
+  // Values that are columns of the keys are read together with them.
   const bool in_keys =
       v.first >= k.first && v.first < k.first + options.kv_heads * options.head_size;
   const uint64_t values_read = in_keys        ? 0
@@ -246,7 +246,7 @@ Tensor attention_by(const Kernel& kernel, ProgramBuilder& builder, const HeadCol
                   row_bytes(k.tensor.type, k.tensor.shape.columns());
   const uint64_t per_group = queries_per_group(kernel, options);
   const uint64_t tiles = (params.queries + per_group - 1) / per_group;
-  // Sums, and behind them a maximum and a total: whole fours.
+  // The sums are followed by a maximum and a total, padded to a multiple of four.
   const uint64_t floats = options.value_size + 4;
   const AttentionSizes selected = selected_sizes(builder, sizes);
   const uint64_t all_tiles = selected.kv_rows * options.kv_heads * tiles;

@@ -19,7 +19,7 @@ uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
   throw ShapeError(builder.path(), std::move(problem), std::move(remedy));
 }
 
-/// Floats of the bias.
+/// Number of floats in the bias.
 uint64_t bias_words(const AttentionOptions& options, const AttentionSizes& sizes) {
   const uint32_t kind = static_cast<uint32_t>(options.bias);
   if (kind == BIAS_NONE) return 0;
@@ -188,7 +188,7 @@ ShapeFacts attention_facts(std::initializer_list<uint64_t> extents, const Attent
   if (widest <= 64) facts |= kHeadSizeAtMost64;
   if (widest <= 128) facts |= kHeadSizeAtMost128;
   if (options.head_size <= 640 && options.value_size <= 512) facts |= kHeadSizeAtMost640;
-  // Rows that share keys, and the heads of a group, are served like more queries of one row.
+  // Rows that share keys, and the heads of a group, count as more queries of one row.
   const uint64_t positions = sizes.q_len * options.rows_per_kv;
   const uint64_t queries = positions * (options.heads / options.kv_heads);
   if (positions >= 8) facts |= kManyPositions;
@@ -217,7 +217,7 @@ KeptKeys kept_keys(const AttentionOptions& options, const AttentionSizes& sizes)
                 q_len = static_cast<int64_t>(sizes.q_len);
   const int64_t offset = options.query_offset.value_or(static_cast<int32_t>(kv_len - q_len));
   KeptKeys kept;
-  int64_t reached = 0;  // keys before it are counted
+  int64_t reached = 0;  // end of the keys that are counted already
   for (int64_t i = 0; i < q_len; ++i) {
     int64_t first = 0, end = kv_len;
     if (options.window != 0) {
@@ -227,7 +227,7 @@ KeptKeys kept_keys(const AttentionOptions& options, const AttentionSizes& sizes)
     if (options.causal) end = std::min<int64_t>(end, offset + i + 1);
     if (end <= first) continue;
     const auto reach = static_cast<int64_t>(2 * options.center_reach +
-                                            1);  // no more keys around a predicted center
+                                            1);  // a predicted center reaches no more keys
     kept.pairs += options.center_reach != 0 ? std::min(end - first, reach) : end - first;
     kept.keys += std::max<int64_t>(end - std::max(first, reached), 0);
     reached = std::max(reached, end);
@@ -241,7 +241,7 @@ uint64_t score_operations(AttentionScore score) {
     case AttentionScore::kDot: return 2;
     case AttentionScore::kAdditive: return 3 + kTanh;
     case AttentionScore::kLeaky:
-      return 5;  // a sum, its multiple, the choice of one, the product with v, its sum
+      return 5;  // a sum, its multiple, a choice of these, the product with v, its sum
     case AttentionScore::kDistance: return 3;
   }
   return 0;

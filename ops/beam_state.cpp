@@ -1,4 +1,4 @@
-// The state of beam search as the host plans, writes and reads it.
+// The state of beam search: the CPU plans, writes and reads it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace mulciber {
 namespace {
 
 constexpr uint32_t kMostBeams = 32;  // top_k() gives two candidates for each at least
-// Score of the beams that are copies of the first before the first step: transformers' number.
+// Score of the copies of the first beam before the first step; the number is transformers'.
 constexpr float kCopyScore = -1e9f;
 
 [[noreturn]] void refuse_beams(const std::string& where, std::string problem, std::string remedy) {
@@ -53,7 +53,7 @@ BeamStateLayout plan_beam_state(ControlLayout& control, uint32_t batch, uint32_t
 
 namespace {
 
-/// How many sequences, where each ends among the ids, and the ids.
+/// Writes banned words: how many sequences, where each ends among the ids, and the ids.
 void write_words(ControlWords& control, const BeamStateLayout& layout,
                  const std::vector<std::vector<uint32_t>>& words) {
   const BeamRoom& room = layout.room;
@@ -109,7 +109,7 @@ void initialize_beam_state(ControlWords& control, const BeamStateLayout& layout,
 
 namespace {
 
-/// The state of an item before its first step, but for its rules: what its rows hold is empty.
+/// Clears the state of an item before its first step, except for its rules.
 void clear_item(ControlWords& control, const BeamStateLayout& layout, uint32_t item,
                 uint32_t token) {
   if (control.words().size() < layout.forbidden.end() || item >= layout.batch) refuse_state();
@@ -141,7 +141,8 @@ void begin_item(ControlWords& control, const BeamStateLayout& layout, uint32_t i
                          .first = settings.forced_first,
                          .late_from = settings.least_length}});
   for (uint32_t row = item * layout.beams; row < (item + 1) * layout.beams; ++row) {
-    // Of the start alone a single token can repeat, and a sequence of two ids end.
+    // Forbids what may not follow the start token: words of one id, and the last id of words of
+    // two.
     const uint32_t first = row * layout.forbidden_row();
     for (uint32_t word = 0; word < settings.words.size(); ++word) {
       const std::vector<uint32_t>& ids = settings.words[word];
@@ -169,7 +170,7 @@ uint32_t count_unfinished(ControlWords& control, const BeamStateLayout& layout) 
 
 namespace {
 
-/// The ids of positions 1 to `step` of the hypothesis that stands in `row` there.
+/// The ids of positions 1 to `step` of the hypothesis in row `row` at that step.
 std::vector<uint32_t> history_of(const BeamStateLayout& layout, const ControlWords& control,
                                  uint32_t row, uint32_t step) {
   const uint32_t rows = layout.batch * layout.beams;
@@ -215,7 +216,7 @@ std::vector<Hypothesis> running_hypotheses(const BeamStateLayout& layout,
   std::vector<Hypothesis> hypotheses;
   for (uint32_t row = item * layout.beams; row < (item + 1) * layout.beams; ++row) {
     const float sum = control.get(layout.scores, row);
-    // What no token was left for, and copies of the start.
+    // Skip beams for which no token was left, and copies of the start.
     if (!(sum > kCopyScore / 2)) continue;
     hypotheses.push_back(
         {history_of(layout, control, row, position), sum / std::pow(length, penalty)});
@@ -248,7 +249,7 @@ void keep_items(const BeamStateLayout& from, const ControlWords& control,
     const uint32_t old_row = item * beams, new_row = place * beams;
     const uint32_t position = control.get(from.positions, old_row);
     if (position >= from.context) refuse_state();
-    // Rows are named by no other item.
+    // An item refers to its own rows only.
     const auto moved = [&](uint32_t row) {
       if (row - old_row >= beams) refuse_state();
       return row - old_row + new_row;

@@ -1,7 +1,6 @@
-// The control tensor: numbers that change from run to run, in one buffer that the host writes and
-// kernels read. Whatever stands in it has a name and a type: an array of numbers, or of structs
-// whose fields GLSL shares (shaders/*.h). A ControlLayout says where each begins; nothing else
-// computes places.
+// The control tensor: values that change from run to run, in one buffer that the CPU writes and
+// kernels read. Each value has a name and a type: an array of numbers, or of structs that C++ and
+// GLSL share (shaders/*.h). A ControlLayout assigns all positions; nothing else computes them.
 #pragma once
 
 #include <algorithm>
@@ -19,24 +18,23 @@
 
 namespace mulciber {
 
-/// An array that stands in control. T: uint32_t, float, or a struct of such fields.
+/// An array in control. T: uint32_t, float, or a struct of such fields.
 template <typename T>
 struct ControlArray {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(uint32_t) == 0);
-  static constexpr uint32_t kWords = sizeof(T) / sizeof(uint32_t);  // of an element
+  static constexpr uint32_t kWords = sizeof(T) / sizeof(uint32_t);  // words of an element
 
-  uint32_t word = 0;  // of control, where the first element begins
+  uint32_t word = 0;  // word of control where the first element begins
   uint32_t count = 0;
 
   uint64_t end() const { return word + uint64_t{count} * kWords; }
-  /// Elements from the start of control to the first: what a kernel adds that sees all of control
-  /// as an array of T.
+  /// Index of the first element for a kernel that reads control as one array of T.
   uint32_t index() const { return word / kWords; }
   /// Elements [first, first + length).
   ControlArray part(uint64_t first, uint64_t length) const {
     return {static_cast<uint32_t>(word + first * kWords), static_cast<uint32_t>(length)};
   }
-  /// A field of an element, which kernels read that know nothing of the struct.
+  /// A field of one element, for kernels that do not know the struct.
   template <typename Field, typename Struct>
   ControlArray<Field> field(Field Struct::*member, uint32_t element = 0) const {
     static_assert(std::is_same_v<Struct, T>);
@@ -47,7 +45,7 @@ struct ControlArray {
   }
 };
 
-/// What a kernel's parameters say of an array that need not be there: its word, or -1.
+/// The word of an optional array for a kernel's parameters, or -1 where it is absent.
 template <typename T>
 int32_t word_or_none(const std::optional<ControlArray<T>>& array) {
   return array ? static_cast<int32_t>(array->word) : -1;
@@ -60,30 +58,30 @@ bool fits(const ControlArray<T>& array, uint64_t needed, const Tensor& control) 
          array.end() <= control.shape.elements();
 }
 
-/// Whether an array of one element for all rows, or one for each, serves so many rows; and how far
-/// it is from one row's to the next.
+/// Whether an array has one element for all rows, or one for each of `rows` rows. (stride_of() is
+/// the distance between two rows' elements.)
 inline bool serves_rows(const ControlArray<uint32_t>& array, uint64_t rows) {
   return array.count == 1 || array.count >= rows;
 }
 inline uint32_t stride_of(const ControlArray<uint32_t>& array) { return array.count == 1 ? 0 : 1; }
 
-/// Hands out room, one array after the other.
+/// Assigns positions to arrays, one after the other.
 class ControlLayout {
  public:
   explicit ControlLayout(uint32_t first_word = 0) : words_(first_word) {}
 
-  /// Room for so many elements, aligned to their size. Throws ShapeError where control would pass
-  /// 4 GiB.
+  /// Adds an array of `count` elements, aligned to their size. Throws ShapeError where control
+  /// would exceed 4 GiB.
   template <typename T>
   ControlArray<T> add(uint64_t count) {
     constexpr uint32_t kWords = ControlArray<T>::kWords;
     const uint32_t begin = take(kWords, count * kWords);
     return {begin, static_cast<uint32_t>(count)};
   }
-  /// Room for a list of up to `capacity` ids: how many, then the ids.
+  /// Adds a list of up to `capacity` ids: their number, then the ids.
   ControlArray<uint32_t> add_list(uint64_t capacity) { return add<uint32_t>(1 + capacity); }
 
-  /// Words of control so far.
+  /// Words assigned so far.
   uint32_t words() const { return words_; }
 
  private:
@@ -91,7 +89,7 @@ class ControlLayout {
   uint32_t words_;
 };
 
-/// The host's copy of control.
+/// Control in CPU memory, to be uploaded or as read back.
 class ControlWords {
  public:
   ControlWords() = default;
@@ -119,7 +117,7 @@ class ControlWords {
   void fill(const ControlArray<T>& array, const std::type_identity_t<T>& value) {
     for (uint32_t i = 0; i < array.count; ++i) set(array, i, value);
   }
-  /// A list as ControlLayout::add_list() makes room for.
+  /// Writes a list that ControlLayout::add_list() made.
   void set_list(const ControlArray<uint32_t>& list, std::span<const uint32_t> ids) {
     set(list, 0, static_cast<uint32_t>(ids.size()));
     set(list.part(1, list.count - 1), ids);
@@ -128,7 +126,7 @@ class ControlWords {
     return std::span(words_).subspan(array.word, array.count);
   }
 
-  /// Adds numbers or structs at the end, and says where they stand.
+  /// Appends numbers or structs and returns their array.
   template <typename Range, typename T = std::ranges::range_value_t<Range>>
   ControlArray<T> append(const Range& elements) {
     ControlLayout layout(static_cast<uint32_t>(words_.size()));

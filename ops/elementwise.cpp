@@ -13,21 +13,21 @@ namespace {
 
 constexpr uint64_t kElementsPerInvocation = 4;
 
-/// What y's elements are: activation(a [+ b]), or `value` where there is no a; or a scaled, and
-/// capped or clipped; or its rows times their gates in b, or times scales there; or every second
-/// one activated, times the one behind it, within a limit where there is one.
+/// The formula of y's elements: activation(a [+ b]), or `value` without a; or a scaled, and capped
+/// or clipped; or rows of a times their gates in b, or times scales in b; or interleaved pairs of
+/// a, activation(first) times second, with an optional limit.
 struct Pointwise {
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
   Activation activation = Activation::kNone;
   float value = 0;
-  uint32_t scale = SCALE_NOT;  // by value
+  uint32_t scale = SCALE_NOT;  // SCALE_*, with `value`
   float cap = 0;
   bool gated = false;  // b holds a gate for each row of a
   const RowScales* scales = nullptr;
   bool pairs = false;  // a has twice as many elements
 
-  /// b goes with rows of a, which thus must not be parted.
+  /// b has values for whole rows of a, so a must not be split.
   bool by_row() const { return gated || scales; }
   uint32_t operand() const {
     if (scales) return OPERAND_SCALES;
@@ -47,7 +47,7 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
   const Tensor y = builder.activation(shape, to);
   const uint64_t elements = shape.elements();
   const Capabilities& device = builder.capabilities();
-  const uint64_t of_a = what.pairs ? 2 : 1;  // elements for one of y
+  const uint64_t of_a = what.pairs ? 2 : 1;  // elements of a for one of y
   const uint64_t most_bytes = std::max<uint64_t>(of_a * size_of(from), size_of(to));
   uint64_t step = elements;
   if (elements * most_bytes > device.max_storage_range) {
@@ -64,7 +64,7 @@ Tensor pointwise(ProgramBuilder& builder, const char* name, Shape shape, KernelT
     uint64_t count = std::min(step, elements - first);
     Node node;
     node.kernel = &kernel;
-    // Every binding needs a buffer; what is no operand is not read.
+    // Every binding needs a buffer; an absent operand is not read.
     const BufferUse result = {slice(y, first, count), Access::kWrite};
     const BufferUse a =
         what.a ? BufferUse{slice(*what.a, of_a * first, of_a * count), Access::kRead} : result;

@@ -62,7 +62,7 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
   Tensor positions = options.positions ? *options.positions : table;
   uint64_t position_count = positions.shape[0];
   uint64_t token_step = rows_per_node(builder, y), table_step = rows_per_node(builder, table);
-  // Without positions any slice of the table stands in for them.
+  // Without positions any slice of the table is bound in their place.
   uint64_t position_step = options.positions ? rows_per_node(builder, positions) : position_count;
   for (uint64_t token = 0; token < tokens; token += token_step) {
     Tensor part = y.row_slice(token, std::min(token_step, tokens - token));
@@ -76,7 +76,7 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
             {rows, Access::kRead},
             {options.control, Access::kRead},
             {options.positions ? positions.row_slice(position, count) : rows, Access::kRead},
-            // Later slices leave alone what earlier ones wrote.
+            // Later slices keep what earlier ones wrote.
             {part, id == 0 && position == 0 ? Access::kWrite : Access::kReadWrite}};
         shader::EmbeddingParams params{};
         params.tokens = static_cast<uint32_t>(part.shape.rows());
@@ -99,7 +99,7 @@ Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOp
         if (format != 0) node.constants.push_back({WEIGHT_FORMAT, format});
         uint64_t elements = part.shape.elements();
         node.groups = {groups_for(builder, (elements + per_group - 1) / per_group), 1, 1};
-        // The floor is that of one pass, and belongs to the first node of each part of the result.
+        // The floor counts one pass, and belongs to the first node of each part of the result.
         if (id == 0 && position == 0) {
           node.work.bytes = part.bytes() + part.shape.rows() * row_bytes(table.type, columns) +
                             part.shape.rows() * 4 + (options.positions ? elements * 4 : 0);

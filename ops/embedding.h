@@ -14,14 +14,14 @@ struct EmbeddingOptions {
   uint32_t rows = 1, length = 1;  // result: (rows, length, D)
   float scale = 1;
   std::optional<Tensor> positions;  // (max positions, D) f32; token i of a row takes first + i
-  /// Where `first` stands in control, one for all rows or one for each; none: first is 0.
+  /// Array of `first` in control: one for all rows or one for each; none: first is 0.
   std::optional<ControlArray<uint32_t>> first_position;
   DataType result = DataType::kF32;
 };
 
 /// table: (vocabulary, D) of any type but u32 (blocks: the result is f32). Ids and positions past
-/// the tables are clamped to their last row (the host checks ids before). A table above the
-/// device's storage range is read in slices. Throws ShapeError naming the layer.
+/// the tables are clamped to the last row (callers check ids before). A table above the device's
+/// storage range is read in slices. Throws ShapeError naming the layer.
 Tensor embedding(ProgramBuilder& builder, const Tensor& table, const EmbeddingOptions& options);
 
 }  // namespace mulciber

@@ -22,8 +22,8 @@ namespace {
   throw ShapeError(builder.path() + ": expert_matmul", std::move(problem), std::move(remedy));
 }
 
-/// Whether tokens come so many to an expert that they are gathered: what is read of a matrix then
-/// serves several. That takes registers for as many sums.
+/// Whether there are enough tokens per expert to gather them by expert: loaded weights then serve
+/// several tokens, which takes registers for as many sums.
 bool gathers(const Capabilities& device, const Tensor& x, const Tensor& weight,
              const Tensor& routes) {
   const uint64_t count = routes.shape[0] * routes.shape[1];
@@ -31,8 +31,8 @@ bool gathers(const Capabilities& device, const Tensor& x, const Tensor& weight,
   return x.type == DataType::kF32 && count > 8 && count >= 2 * weight.shape[0];
 }
 
-/// Most rows of the matrices that one node binds, such that each run of them begins aligned. Rows
-/// that make a word of the result are not parted: those of a gate, and of two halves.
+/// Most rows of the matrices that one node binds, such that each part begins aligned. Rows that
+/// share a word of the result stay together: a gate and its value, and two halves.
 uint64_t bound_rows(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                     const ExpertOptions& options) {
   constexpr uint64_t kAlignment = 256;
@@ -109,7 +109,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
   const uint64_t all_rows = weight.shape.rows(), step = bound_rows(builder, x, weight, options);
   const bool gather = gathers(builder.capabilities(), x, weight, routes);
   if (options.combine && (gather || step < all_rows)) {
-    // Experts add to no sum of others: a row for each route first, as if each were a token.
+    // Experts do not add to each other's sums: each route first gets a row, as if it were a token.
     const uint64_t count = tokens * experts_per_token;
     ExpertOptions apart = options;
     apart.combine = false;
@@ -169,7 +169,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
     constants.push_back({WEIGHT_FORMAT, format});
   const uint64_t per_group =
       uint64_t{local_size(kernel, builder.capabilities())} * (halves ? 2 : 1);
-  const std::optional<uint32_t> tile = kernel.find(RowConstant::TILE_N);  // columns of a row of y
+  const std::optional<uint32_t> tile = kernel.find(RowConstant::TILE_N);  // columns per workgroup
   const bool by_expert = kernel.find(RowConstant::TILE_M).has_value();
   const uint64_t groups =
       tile ? (by_expert ? weight.shape[0] : y.shape.rows()) * ((columns + *tile - 1) / *tile)
@@ -197,7 +197,7 @@ Tensor expert_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& wei
                              .bound_rows = static_cast<uint32_t>(rows)});
     node.constants = constants;
     node.groups = {groups_for(builder, groups), 1, 1};
-    // Each part's share of routes, were they even.
+    // The estimate assumes that routes are spread evenly over the parts.
     node.work = {.bytes = bytes * rows / all_rows, .flops = flops * rows / all_rows};
     builder.add(std::move(node));
   }

@@ -38,7 +38,7 @@ void check_graph(const Refuse& refuse, const EdgeList& graph) {
     refuse("the edges lie outside of their tensor, or it is not u32", "");
 }
 
-/// Columns of all heads, f32, of rows that are nodes.
+/// Checks f32 columns of all heads in a tensor whose rows are nodes.
 void check_columns(const Refuse& refuse, const char* what, const HeadColumns& columns,
                    uint64_t needed) {
   const Tensor& tensor = columns.tensor;
@@ -57,8 +57,8 @@ void check_size(const Refuse& refuse, const Tensor& tensor) {
            "take fewer heads at a time, or a part of the graph");
 }
 
-/// The dispatches of a kernel over all nodes, none of which has more work than one may have.
-/// make(first, end): the parameters of nodes [first, end).
+/// Adds dispatches of a kernel over all graph nodes, each within the work that one program node may
+/// have. make(first, end): the parameters of graph nodes [first, end).
 template <typename Make>
 void add_nodes(ProgramBuilder& builder, const Node& pattern, uint64_t nodes, uint64_t per_node,
                const Make& make) {
@@ -108,7 +108,7 @@ Tensor edge_softmax(ProgramBuilder& builder, const HeadColumns& q, const HeadCol
   node.constants = {{GRAPH_HEADS, score.heads},
                     {GRAPH_SIZE, score.size},
                     {GRAPH_SCORE, static_cast<uint32_t>(score.score)}};
-  // Keys are read once each if ever; edges and what they weigh once.
+  // Each key counts as read once at most; edges and their weights count once.
   node.work.bytes = 4 * (graph.nodes() * columns + k.tensor.shape.rows() * columns + graph.nodes() +
                          graph.edges() * (1 + uint64_t{score.heads}));
   node.work.flops = graph.edges() * (columns * (takes_vector ? 4 : 2) + 3 * score.heads);

@@ -1,4 +1,4 @@
-// Attention over the edges of a graph: what is no edge takes neither time nor memory.
+// Attention over the edges of a graph: absent edges take neither time nor memory.
 #pragma once
 
 #include "mulciber/attention.h"
@@ -6,10 +6,10 @@
 
 namespace mulciber {
 
-/// The edges of a graph by the node that attends (compressed sparse rows), in a u32 tensor: those
-/// of node n are [offsets[n], offsets[n + 1]), and sources[e] is the neighbour of edge e. What does
-/// not fit (falling offsets, neighbours past the last) reads no memory outside of the tensors, but
-/// means nothing: the host checks it before.
+/// The edges of a graph in compressed sparse rows, in a u32 tensor: the edges of node n are
+/// [offsets[n], offsets[n + 1]), and sources[e] is the neighbour of edge e. Invalid lists (falling
+/// offsets, neighbours past the last) read no memory outside of the tensors, but their results mean
+/// nothing: callers check the lists first.
 struct EdgeList {
   Tensor tensor;
   ControlArray<uint32_t> offsets;  // (nodes + 1)
@@ -29,15 +29,15 @@ struct EdgeScore {
   std::optional<ControlArray<float>> vector;
 };
 
-/// How a node's attention is divided among its neighbours: softmax over its edges of score(q of the
-/// node, k of the neighbour), as attention() does over all keys. q: (nodes, ...), k: (neighbours,
-/// ...), f32. Result: (edges, heads) f32, in the order of the edges. Throws ShapeError naming the
-/// layer. Source: Veličković et al. 2018, arXiv:1710.10903; Brody et al. 2022, arXiv:2105.14491.
+/// Computes the attention weights of each node over its neighbours: a softmax over its edges of
+/// score(q of the node, k of the neighbour), with the scores of attention(). q: (nodes, ...), k:
+/// (neighbours, ...), f32. Result: (edges, heads) f32, in the order of the edges. Throws ShapeError
+/// naming the layer. Source: Veličković et al. 2018, arXiv:1710.10903; Brody et al. 2022,
+/// arXiv:2105.14491.
 Tensor edge_softmax(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
                     const EdgeList& graph, const EdgeScore& score);
 
-/// The neighbours' values times the weights of their edges, added up for each node; zeros for a
-/// node without edges. weights: (edges, heads) f32; v: (neighbours, ...) f32, `size` columns a
+/// Sums the neighbours' values times the weights of their edges for each node; zeros for a node
 /// head. Result: (nodes, heads * size) f32, or with `averaged` the mean over the heads, (nodes,
 /// size). Throws ShapeError naming the layer.
 Tensor edge_sum(ProgramBuilder& builder, const Tensor& weights, const HeadColumns& v,

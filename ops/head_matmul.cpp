@@ -19,7 +19,7 @@ namespace {
   throw ShapeError(builder.path() + ": head_matmul", std::move(problem), std::move(remedy));
 }
 
-/// Rows of the weight that a head takes.
+/// Rows of the weight for one head.
 uint64_t head_rows(const HeadMatmulOptions& options) {
   return options.transposed ? options.depth : options.columns;
 }
@@ -69,7 +69,7 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                          "use fewer tokens at a time");
 }
 
-/// Heads whose matrices one node binds, such that each run of them begins aligned.
+/// Number of heads whose matrices one node binds, such that each part begins aligned.
 uint64_t bound_heads(const ProgramBuilder& builder, const Tensor& weight,
                      const HeadMatmulOptions& options) {
   const uint64_t range = builder.capabilities().max_storage_range;
@@ -110,7 +110,7 @@ void head_matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                  quads = (o.columns + 3) / 4;
   const std::optional<uint32_t> tile = kernel.find(RowConstant::TILE_M);
   const std::optional<uint32_t> tile_n = kernel.find(RowConstant::TILE_N);
-  const uint64_t across = tile_n ? *tile_n / 4 : invocations;  // quads of a workgroup
+  const uint64_t across = tile_n ? *tile_n / 4 : invocations;  // quads per workgroup
   const uint64_t groups = tile ? (rows + *tile - 1) / *tile * ((quads + across - 1) / across)
                                : (rows * quads + invocations - 1) / invocations;
   const uint64_t step = bound_heads(builder, weight, options);

@@ -17,7 +17,7 @@
 namespace mulciber {
 namespace {
 
-/// Of a product; of x in blocks as of x in f32.
+/// Type of a product's result: f32 for x in blocks.
 DataType result_type(const Tensor& x) {
   return x.type == DataType::kQ8_1 ? DataType::kF32 : x.type;
 }
@@ -79,7 +79,7 @@ shader::MatmulParams params_of(uint64_t rows, uint64_t columns, const Tensor& we
 
 Op op_of(const MatmulOptions& options) { return options.norm ? Op::kNormMatmul : Op::kMatmul; }
 
-/// What is asked of selection. A product that normalizes has one row, which is no extent of it.
+/// The problem given to selection. A product that normalizes has one row, which is not an extent.
 Problem problem_of(const MatmulOptions& options, KernelTypes types, uint64_t rows, uint64_t columns,
                    uint64_t depth) {
   Problem problem{op_of(options), types, matmul_facts(rows, columns, depth)};
@@ -88,8 +88,8 @@ Problem problem_of(const MatmulOptions& options, KernelTypes types, uint64_t row
   return problem;
 }
 
-/// What the third binding takes. Every binding needs a buffer; without gains and bias nothing reads
-/// it.
+/// The tensor for the third binding. Every binding needs a buffer; without gains and bias nothing
+/// reads it.
 Tensor third_operand(const MatmulOptions& options, const Tensor& weight) {
   return options.norm ? options.norm->gain : options.bias ? *options.bias : weight;
 }
@@ -108,8 +108,8 @@ std::vector<SpecializationConstant> constants_of(const MatmulOptions& options,
   return constants;
 }
 
-/// The weight and its further segments as one run of words of one buffer. None where they do not
-/// follow each other there, are of more than three types, or are more than a device can bind.
+/// The weight and its further segments as one range of words of one buffer. None where they do not
+/// follow each other there, have more than three types, or exceed what a device can bind.
 std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weight,
                               std::span<const Tensor> more_segments) {
   if (more_segments.size() > 2) return std::nullopt;
@@ -132,7 +132,7 @@ std::optional<Tensor> one_run(const ProgramBuilder& builder, const Tensor& weigh
   return run;
 }
 
-/// One row of x with a weight of several block types in one node; false: no kernel does that.
+/// Multiplies one row of x by a weight of several block types in one node; false: no kernel can.
 bool add_grouped(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
                  const MatmulOptions& options, const Tensor& target) {
   const std::optional<Tensor> run = one_run(builder, weight, options.more_segments);
@@ -244,7 +244,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   }
   if (!options.more_segments.empty()) return matmul_of_segments(builder, x, weight, options);
   uint64_t rows = x.shape.rows(), columns = weight.shape[0], depth = x.shape.columns();
-  const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight
+  const uint64_t per_result = options.gated ? 2 : 1;  // rows of the weight for one result
   const uint64_t results = columns / per_result;
   Tensor target = options.accumulate_into ? *options.accumulate_into
                   : options.into
@@ -257,14 +257,15 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   const Kernel& kernel = builder.select(
       problem_of(options, {x.type, weight.type}, builder.rows_as(rows), columns, depth));
   const Capabilities& device = builder.capabilities();
-  // A row alone with weights in blocks is summed in another order: it goes as one of two.
+  // Kernels sum a single row in another order when weights are blocks; so a single row of a larger
+  // batch is computed as one of two.
   const bool shares_order = is_block_type(weight.type) && builder.rows_as(rows) > 1;
   const MatmulTile tile(kernel, device, shares_order ? std::max<uint64_t>(rows, 2) : rows),
       tile_of_all(kernel, device, builder.rows_as(rows));
   uint64_t row_step = std::min(rows_per_node(builder, x), rows_per_node(builder, target));
   uint64_t column_step = rows_per_node(builder, weight);
-  // No slice may part a gate from what it gates. A step that is odd counts rows aligned by
-  // themselves.
+  // A slice must keep a gate and its value together. Where the step is odd, every row is aligned by
+  // itself, so an even step is aligned too.
   if (options.gated && column_step < columns && column_step % 2 != 0) {
     column_step = column_step > 1 ? column_step - 1
                                   : builder.rows_per_binding(2 * row_bytes(weight.type, depth)) * 2;
@@ -298,7 +299,7 @@ Tensor matmul(ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
       const uint64_t partial_bytes = parts * node_rows * node_columns * sizeof(float);
       if (parts > 1 && partial_bytes <= device.max_storage_range) {
         partials = builder.activation({parts, node_rows, node_columns}, DataType::kF32);
-        // The epilogue is for when the sums are whole.
+        // The epilogue follows when the sums are complete.
         node.constants = constants_of({}, weight);
         node.constants.push_back({MATMUL_SPLIT_DEPTH, static_cast<uint32_t>(part_depth)});
         node.buffers[2] = {node_weight, Access::kRead};

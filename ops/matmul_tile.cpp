@@ -9,8 +9,8 @@
 namespace mulciber {
 namespace {
 
-// Tile height for a kernel that leaves it open. A tile costs about as much as its rows and four
-// more (the weights it loads); few heights, because each is a pipeline.
+// Tile height for a kernel that leaves it open. The cost of a tile is about its rows and four more
+// (the weights it loads). The list of heights is short because each height is a pipeline.
 uint64_t choose_tile_rows(uint64_t rows, uint64_t most) {
   if (rows <= std::min<uint64_t>(8, most)) return rows;
   uint64_t best = most, best_cost = UINT64_MAX;
@@ -60,7 +60,8 @@ std::optional<uint32_t> MatmulTile::whole(const Kernel& kernel, uint64_t y_rows,
   // arithmetic where no branch stands in the way, and then spills 2 to 6 registers.
   const bool checked_depth =
       kernel.find(RowConstant::FRAGMENT_N) == 8u && kernel.find(RowConstant::FRAGMENT_K) == 16u;
-  // Rows that name no depth take whole blocks, which every depth in blocks is made of.
+  // A kernel row without a tile depth takes whole blocks, which divide the depth of every block
+  // type.
   const uint32_t tile_depth = kernel.find(RowConstant::TILE_K).value_or(1);
   return (y_rows % rows == 0 ? MATMUL_WHOLE_ROWS : 0u) |
          (y_columns % columns == 0 ? MATMUL_WHOLE_COLUMNS : 0u) |

@@ -1,4 +1,4 @@
-// What a workgroup of a product computes at a time, by the row that selection chose.
+// The tile that a workgroup of a product computes, by the selected kernel row.
 #pragma once
 
 #include <optional>
@@ -8,23 +8,24 @@
 
 namespace mulciber {
 
-/// What selection asks of a product's extents.
+/// The facts about a product's extents that selection uses.
 ShapeFacts matmul_facts(uint64_t rows, uint64_t columns, uint64_t depth);
 
 struct MatmulTile {
-  /// all_rows: of x, by which the height is chosen where the row leaves it open.
+  /// all_rows: rows of x, which give the height where the kernel row leaves it open.
   MatmulTile(const Kernel& kernel, const Capabilities& device, uint64_t all_rows);
 
-  /// MATMUL_WHOLE for such a product, where the row takes it.
+  /// The value of MATMUL_WHOLE for a product, where the kernel row has this constant.
   std::optional<uint32_t> whole(const Kernel& kernel, uint64_t y_rows, uint64_t y_columns,
                                 uint64_t depth) const;
 
-  /// MATMUL_STORE_QUADS, where the row takes it. padded: what follows the columns in y is free.
+  /// The value of MATMUL_STORE_QUADS, where the kernel row has it. padded: the columns of y behind
+  /// the result may be overwritten.
   std::optional<uint32_t> store_quads(const Kernel& kernel, const Tensor& y, uint64_t first,
                                       uint64_t y_columns, bool padded) const;
 
   bool open_height;      // the op chooses MATMUL_ROWS
-  uint32_t block_types;  // that one weight may be of
+  uint32_t block_types;  // types that one weight may mix
   uint64_t rows, columns;
 };
 

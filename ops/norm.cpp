@@ -32,7 +32,7 @@ void check_rows(const ProgramBuilder& builder, const char* op, const Tensor& x) 
   }
 }
 
-/// Of the result of a norm. Throws ShapeError where rows of x are not whole blocks of it.
+/// Type of a norm's result. Throws ShapeError where rows of x are not whole blocks of it.
 DataType result_type(const ProgramBuilder& builder, const char* op, const Tensor& x,
                      std::optional<DataType> to) {
   const DataType type = to.value_or(x.type);
@@ -75,9 +75,9 @@ Tensor root_mean_square(ProgramBuilder& builder, const Tensor& x, const Tensor* 
     const Tensor part = x.row_slice(row, count);
     Node node;
     node.kernel = &kernel;
-    // Every binding needs a buffer; without a stream nothing reads or writes the second. The shader
-    // declares it writable, so it takes what the node writes anyway: validation looks at
-    // declarations.
+    // Every binding needs a buffer; without a stream nothing reads or writes the second one. The
+    // shader declares it writable, so it gets a buffer that the node writes anyway: validation
+    // checks declarations.
     node.buffers = {{part, Access::kRead},
                     stream ? BufferUse{stream->row_slice(row, count), Access::kReadWrite}
                            : BufferUse{y.row_slice(row, count), Access::kWrite},
@@ -224,7 +224,7 @@ Tensor softmax(ProgramBuilder& builder, const Tensor& x, const SoftmaxOptions& o
     Tensor part = x.row_slice(row, count);
     Node node;
     node.kernel = &kernel;
-    // Every binding needs a buffer; without counts nothing reads the second.
+    // Every binding needs a buffer; without counts nothing reads the second one.
     node.buffers = {{part, Access::kRead},
                     {options.control ? *options.control : part, Access::kRead},
                     {y.row_slice(row, count), Access::kWrite}};

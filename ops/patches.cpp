@@ -56,7 +56,7 @@ Tensor unfold_patches(ProgramBuilder& builder, const Tensor& pixels, const Patch
   const uint64_t elements = y.shape.elements();
   Node node;
   node.kernel = &kernel;
-  // An odd number of halves ends inside a word, whose other half stays.
+  // An odd number of halves ends inside a word, whose other half must not change.
   const bool whole = size_of(y.type) * elements % 4 == 0;
   node.buffers = {{pixels, Access::kRead}, {y, whole ? Access::kWrite : Access::kReadWrite}};
   node.set_params(shader::UnfoldPatchesParams{

@@ -1,4 +1,4 @@
-// One state for a whole text.
+// Pools the states of a text into one state.
 #pragma once
 
 #include "ops/control.h"
@@ -6,7 +6,8 @@
 
 namespace mulciber {
 
-/// Of the states that count, column by column. As sentence-transformers' Pooling has them.
+/// How the counted states are combined, column by column: the modes of sentence-transformers'
+/// Pooling.
 enum class PoolMode : uint32_t {
   kMean = 0,
   kMeanSqrtLength = 1,  // the sum over the square root of their number
@@ -15,8 +16,9 @@ enum class PoolMode : uint32_t {
   kLast = 4,
 };
 
-/// x: (rows, length, columns) f32; counts: (rows), positions of each row that count, in control.
-/// Result: (rows, columns) f32; zeros where none counts. Throws ShapeError naming the layer.
+/// x: (rows, length, columns) f32; counts: (rows), number of positions of each row that count, in
+/// control. Result: (rows, columns) f32; zeros where no position counts. Throws ShapeError naming
+/// the layer.
 Tensor pool(ProgramBuilder& builder, const Tensor& x, const Tensor& control,
             const ControlArray<uint32_t>& counts, PoolMode mode);
 

@@ -9,7 +9,7 @@
 namespace mulciber {
 namespace {
 
-// A slice of 64 rows begins aligned whatever the columns are.
+// A slice of 64 rows begins aligned for every number of columns.
 constexpr uint64_t kRowStep = 64;
 
 [[noreturn]] void refuse_cell(const ProgramBuilder& builder, std::string problem,
@@ -94,7 +94,7 @@ void recurrent_cell(ProgramBuilder& builder, const GatePreactivations& gates, co
 
   Node node;
   node.kernel = &kernel;
-  // Every binding needs a buffer; without control nothing reads the fourth.
+  // Every binding needs a buffer; without control nothing reads the fourth one.
   node.buffers = {{gates.tensor, Access::kRead},
                   {state, Access::kReadWrite},
                   {outputs, Access::kWrite},

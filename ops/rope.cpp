@@ -98,7 +98,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
     const Tensor part = slice_rows(qkv, row, count);
     Node node;
     node.kernel = &kernel;
-    // Every binding needs a buffer; without gains nothing reads the fourth.
+    // Every binding needs a buffer; without gains nothing reads the fourth one.
     node.buffers = {{part, Access::kReadWrite},
                     {options.control, Access::kRead},
                     {options.angles, Access::kRead},
@@ -127,7 +127,7 @@ HeadColumns rope_append(ProgramBuilder& builder, const Tensor& qkv, const Tensor
         {CONSTANT_CACHE_PAGE, options.pages ? static_cast<uint32_t>(cache.shape[1]) : 0u}};
     node.groups = {options.heads + (options.values ? 2 : 1) * options.kv_heads,
                    static_cast<uint32_t>(length), static_cast<uint32_t>(count)};
-    // All of qkv in, queries out, and the angles of the tokens.
+    // Counts all of qkv as input, queries as output, and the angles of the tokens.
     node.work.bytes =
         part.bytes() + count * length * options.heads * options.head_size * size_of(qkv.type) +
         (writes_cache ? count * length * row_bytes(cache.type, cache.shape.columns()) : 0) +

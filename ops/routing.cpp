@@ -40,7 +40,7 @@ Tensor route_experts(ProgramBuilder& builder, const Tensor& logits, const RouteO
            "use fewer tokens at a time");
   Node node;
   node.kernel = &kernel;
-  // Every binding needs a buffer; without a bias nothing reads the second.
+  // Every binding needs a buffer; without a bias nothing reads the second one.
   node.buffers = {{logits, Access::kRead},
                   {options.bias ? *options.bias : logits, Access::kRead},
                   {routes, Access::kReadWrite}};

@@ -1,4 +1,4 @@
-// Splitting what is above a device's storage range, for ops that work row by row.
+// Splits tensors above a device's storage range, for ops that work row by row.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,9 +19,9 @@ inline uint64_t rows_per_node(const ProgramBuilder& builder, const Tensor& tenso
   return builder.rows_per_binding(row_bytes(tensor.type, tensor.shape.columns()));
 }
 
-/// Most rows, of `all`, that one node may take, such that the slices of every tensor fit a
-/// descriptor and begin aligned. `row_bytes`: bytes per row of each tensor that is sliced. Throws
-/// ShapeError where not even the fewest rows that begin aligned fit.
+/// Most rows, out of `all`, that one node may take, such that the slices of every tensor fit a
+/// descriptor and begin aligned. `row_bytes`: bytes per row of each sliced tensor. Throws
+/// ShapeError where even the fewest rows that begin aligned do not fit.
 inline uint64_t rows_per_node(const ProgramBuilder& builder, const Kernel& kernel, uint64_t all,
                               std::initializer_list<uint64_t> row_bytes) {
   uint64_t rows = all;
@@ -49,7 +49,7 @@ inline Tensor slice_rows(const Tensor& tensor, uint64_t first, uint64_t count) {
   return tensor.row_slice(first * tensor.shape[1], count * tensor.shape[1]);
 }
 
-/// Workgroups along x for so many pieces of work; the shader loops over what is left.
+/// Workgroups along x for `pieces` pieces of work; the shader loops over the rest.
 inline uint32_t groups_for(const ProgramBuilder& builder, uint64_t pieces) {
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(pieces, 1, builder.capabilities().max_groups[0]));

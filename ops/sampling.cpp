@@ -57,7 +57,7 @@ void check(const ProgramBuilder& builder, const Tensor& logits, const Tensor& co
                     fmt::format("they must be f32 ({}, vocabulary), with a vocabulary up to {}",
                                 layout.rows, kMostVocabulary));
   }
-  // The last array that plan_sample_state() makes room for.
+  // This is the last array that plan_sample_state() adds.
   if (!fits(layout.stops, 1, control)) {
     refuse_sampling(
         where,
@@ -212,7 +212,7 @@ Tensor sample_scan(ProgramBuilder& builder, const Tensor& logits, const Tensor& 
   shader::SampleParams params = params_of(logits.shape[1], layout);
   const Tensor chunks = builder.activation({layout.rows, params.chunks, 2}, DataType::kF32);
   const auto& most = builder.capabilities().max_groups;
-  // An invocation goes through few chunks: some drivers stop it after 65,535 iterations of all its
+  // An invocation loops over few chunks: some drivers stop it after 65,535 iterations of all its
   // loops.
   const uint32_t per_node =
       static_cast<uint32_t>(std::min<uint64_t>(params.chunks, 16ull * most[0]));
@@ -250,7 +250,8 @@ void sample(ProgramBuilder& builder, const Tensor& logits, const Tensor& control
                   {progress, Access::kWrite}};
   node.set_params(params_of(logits.shape[1], layout));
   node.groups = {groups_for(builder, layout.rows), 1, 1};
-  // The least a choice among all must read; filters read again what they cannot rule out by chunks.
+  // This is the least that a choice among all must read; filters read chunks again that they cannot
+  // rule out.
   node.work.bytes =
       chunks.bytes() + layout.rows * (SAMPLE_LEAST_CHUNK * 4 + sizeof(shader::SampleSettings));
   node.work.flops = chunks.shape.elements() * 2;

@@ -54,8 +54,8 @@ Tensor top_k(ProgramBuilder& builder, const Tensor& logits, uint32_t k, const Te
   if (rules.banned_capacity() <= 64) facts |= kFewBanned;
   facts |= builder.rows_as(rows) <= 8 ? kRowsAtMost8 : kRowsAbove8;
   const Kernel& kernel = builder.select({Op::kTopK, {DataType::kF32, DataType::kF32}, facts});
-  // Rows need not begin where descriptors may: a slice is bound from the aligned byte before its
-  // first row.
+  // Rows may begin between the alignments of descriptors: a slice is bound from the aligned byte
+  // before its first row.
   uint64_t row_bytes = stride * 4, alignment = builder.capabilities().storage_alignment;
   uint64_t range = builder.capabilities().max_storage_range, step = rows;
   if (logits.bytes() > range) {
@@ -186,8 +186,8 @@ void beam_step(ProgramBuilder& builder, const Tensor& candidates, const Tensor& 
   params.forbidden_row = layout.forbidden_row();
   node.set_params(params);
   node.constants = {{BEAM_BEAMS, layout.beams}};
-  // Candidates once, and per row the scores, the token, its history, and half the ancestry on
-  // average.
+  // Counts the candidates once, and per row the scores, the token, its history, and on average half
+  // of the ancestry.
   node.work.bytes = candidates.bytes() + rows * 5 * 4 + rows * layout.context * 4;
   node.work.flops = rows * candidates.shape[1] * 2;
   builder.add(std::move(node));

@@ -9,8 +9,8 @@ namespace mulciber {
 
 namespace {
 
-constexpr uint64_t kDepthStep = 64;  // whole tiles of every row, and whole 16 bytes of every type
-// Two dispatches and the way of partial sums through memory are not worth less.
+constexpr uint64_t kDepthStep = 64;  // whole tiles of all rows, and whole 16 bytes of all types
+// A smaller depth does not pay for two dispatches and for partial sums that go through memory.
 constexpr uint64_t kLeastDepth = 256;
 constexpr uint64_t kMostParts = 16;
 
@@ -38,7 +38,7 @@ void split_k_reduce(ProgramBuilder& builder, const Tensor& partials, const Tenso
       builder.select({Op::kSplitKReduce, {partials.type, target.type}, kAnyShape});
   Node node;
   node.kernel = &kernel;
-  // Every binding needs a buffer; without a bias nothing reads it.
+  // Every binding needs a buffer; without a bias nothing reads this one.
   node.buffers = {{partials, Access::kRead},
                   {options.bias ? *options.bias : partials, Access::kRead},
                   {target, options.accumulate_into ? Access::kReadWrite : Access::kWrite}};

@@ -9,7 +9,7 @@
 namespace mulciber {
 namespace {
 
-// Floats: parts of the work and rows of the state begin at multiples of 256 bytes.
+// Alignment in floats: parts of the work and rows of the state begin at multiples of 256 bytes.
 constexpr uint64_t kStep = 64;
 constexpr uint64_t steps_of(uint64_t elements) { return (elements + kStep - 1) / kStep; }
 
@@ -43,7 +43,7 @@ void check(const ProgramBuilder& builder, const char* op, const StateSpaceSizes&
                 "make the control tensor longer");
 }
 
-/// Both ops have the same buffers, parameters and grid.
+/// Makes the node of either op: both have the same buffers, parameters and grid.
 Node node_of(ProgramBuilder& builder, Op op, const StateSpaceSizes& sizes,
              const StateSpaceWork& work, const Tensor& weights, const SequenceStates& states) {
   const uint64_t rows = work.convolved.shape[0], length = work.convolved.shape[1];
