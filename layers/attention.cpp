@@ -11,12 +11,12 @@
 namespace mulciber {
 namespace {
 
-/// What a layer's attention has beside its matrices.
+/// The attention options of a layer, beside its matrices.
 struct Scores {
   const HeadSizes& sizes;
   std::optional<float> scale;
   uint32_t window = 0;
-  AttentionBias bias = AttentionBias::kNone;  // beside that of the view
+  AttentionBias bias = AttentionBias::kNone;  // beside the view's bias
 };
 
 AttentionOptions options_of(const Scores& scores, const AttentionView& view) {
@@ -33,12 +33,12 @@ AttentionOptions options_of(const Scores& scores, const AttentionView& view) {
                               .rows_per_kv = view.rows_per_kv,
                               .control = view.control};
   options.bias = view.bias_span > 0 ? AttentionBias::kRelative : scores.bias;
-  // Padding lies behind a row's keys, so the last query need not stand at the last of them.
+  // Padding follows a row's keys, so the last query need not be at the last key.
   if (!view.at_last_key && (view.bias_span > 0 || scores.window > 0)) options.query_offset = 0;
   return options;
 }
 
-/// softmax(q k^T / sqrt(d_k)) v, then the output projection.
+/// Computes softmax(q k^T / sqrt(d_k)) v, then the output projection.
 Tensor attend(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& k,
               const HeadColumns& v, const Scores& scores, const Linear& out,
               const AttentionView& view) {
@@ -54,7 +54,7 @@ Tensor attend(ProgramBuilder& builder, const HeadColumns& q, const HeadColumns& 
   return *view.add_to;
 }
 
-/// Scores by distance, and what else attention reads, in a control of their own.
+/// Computes scores by distance, and collects all that attention reads in one control tensor.
 AttentionControl with_distances(ProgramBuilder& builder, const SelfAttention& layer,
                                 const Tensor& qkv, float scale, const AttentionView& view) {
   if (!view.control || !view.control->key_counts)
@@ -65,7 +65,7 @@ AttentionControl with_distances(ProgramBuilder& builder, const SelfAttention& la
   const auto wide = [&](const Tensor& x) {
     return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
   };
-  // The queries and keys of distances; their values are not used.
+  // Projects the distances to queries and keys; their values are not used.
   const Tensor projected = layer.qkv(builder, table.vectors);
   return disentangled_bias(builder, wide(qkv), wide(projected),
                            {.heads = layer.sizes.heads,
@@ -89,7 +89,7 @@ Tensor SelfAttention::operator()(ProgramBuilder& builder, const Tensor& x,
   }();
   const uint32_t keys = sizes.key_columns();
   if (view.distances) {
-    // As many kinds of scores as are added have a share of the scale.
+    // The scale is divided among the kinds of scores that are added.
     const DistanceTable& table = *view.distances;
     const int kinds = 1 + int{table.content_to_position} + int{table.position_to_content};
     const float shared =

@@ -14,7 +14,7 @@
 namespace mulciber {
 namespace {
 
-/// A projection reads every column.
+/// Throws unless `part` covers all columns, because a projection reads all of them.
 void check_whole(const ProgramBuilder& builder, const char* what, const HeadColumns& part) {
   if (part.first == 0) return;
   throw ShapeError(builder.path(),
@@ -22,7 +22,7 @@ void check_whole(const ProgramBuilder& builder, const char* what, const HeadColu
                    "give it a tensor of its own");
 }
 
-/// q with as many rows as the keys ask for: a learned query is one row for all.
+/// Gives q as many rows as the keys need: a learned query is one row for all.
 HeadColumns rows_of_query(ProgramBuilder& builder, const HeadColumns& q, uint64_t rows) {
   if (q.tensor.shape.rank() != 3 || q.tensor.shape[0] == rows || q.tensor.shape[0] != 1) return q;
   const uint64_t columns = q.tensor.shape[1] * q.tensor.shape[2];
@@ -32,8 +32,8 @@ HeadColumns rows_of_query(ProgramBuilder& builder, const HeadColumns& q, uint64_
   return {all, q.first};
 }
 
-/// `stride` positions side by side are one row of a product: a convolution whose stride is its
-/// length.
+/// Compresses positions: `stride` neighbouring positions become one row of a product, a convolution
+/// whose stride is its length.
 HeadColumns compressed(ProgramBuilder& builder, const char* what, const HeadColumns& part,
                        const Linear& convolution, uint32_t stride) {
   check_whole(builder, what, part);
@@ -50,12 +50,12 @@ HeadColumns compressed(ProgramBuilder& builder, const char* what, const HeadColu
       0};
 }
 
-/// Where values stand beside keys: in fours, as vector loads and pairs of halves like it.
+/// First column of values beside keys: a multiple of four, for vector loads and pairs of halves.
 uint32_t value_column(const AttentionOptions& options) {
   return (options.kv_heads * options.head_size + 3) / 4 * 4;
 }
 
-/// Keys, projected or not, and values as columns of one tensor, as the kernels read them.
+/// Copies keys, projected or not, and values into one tensor, side by side, for the kernels.
 Tensor side_by_side(ProgramBuilder& builder, const AttentionFamily& attention, const HeadColumns& k,
                     const HeadColumns& v) {
   const uint32_t key_columns = attention.options.kv_heads * attention.options.head_size;
@@ -118,7 +118,7 @@ Tensor AttentionFamily::operator()(ProgramBuilder& builder, const HeadColumns& q
     values = {both, value_column(options)};
   }
 
-  // What kernels read beside queries and keys stands in one tensor of words.
+  // All that kernels read beside queries and keys goes into one tensor of words.
   std::vector<Tensor> parts;
   ControlLayout layout;
   const auto append = [&](const Tensor& part) {
@@ -184,7 +184,7 @@ std::vector<float> compressed_causal_mask(uint32_t q_len, uint32_t keys, uint32_
 uint32_t t5_bucket(int32_t distance, const T5Buckets& t5) {
   const uint32_t buckets = t5.bidirectional ? t5.buckets / 2 : t5.buckets;
   uint32_t first = 0;
-  // Looking back only, keys ahead count as at the query.
+  // In one-directional buckets, keys after the query share the bucket of distance 0.
   if (t5.bidirectional && distance > 0) first = buckets;
   const uint32_t size =
       static_cast<uint32_t>(t5.bidirectional ? std::abs(distance) : std::max(-distance, 0));

@@ -14,7 +14,7 @@
 namespace mulciber {
 namespace {
 
-/// The stream changes in place: what is kept of it is a copy.
+/// Copies the stream for a trace, because layers change the stream in place.
 void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
   if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
 }
@@ -58,7 +58,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
     column += gains.shape.elements();
   }
   const std::optional<RopeOptions> rotated = rotation(state, cache);
-  const uint32_t factors = heads * (sinks ? 2 : 1);  // in control, of a layer
+  const uint32_t factors = heads * (sinks ? 2 : 1);  // factors in control for one layer
   const AttentionOptions options = {
       .heads = heads,
       .kv_heads = kv_heads,
@@ -69,7 +69,7 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
       .window = window,
       .soft_cap = soft_cap,
       .sinks = sinks,
-      // The keys of this pass are in the cache when it is read.
+      // When the cache is read it holds the keys of this pass.
       .control =
           AttentionControl{.tensor = state.control,
                            .key_counts = state.positions,
@@ -94,8 +94,9 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
     };
     if (appends && !traced && appends_in_attention(builder, projected, cache, rotated, options)) {
       if (state.shares_rows) {
-        // All are there before one attends, which then writes the same bits once more: so its row,
-        // and the order of its sums, is that of a step without such rows.
+        // All keys are appended before any row attends. The attention then writes the same bits
+        // again, so its kernel row, and with it the order of sums, is that of a step without shared
+        // rows.
         const Tensor copy = builder.activation(projected.shape, projected.type);
         copy_columns(builder, projected, copy);
         append(copy);
@@ -145,7 +146,7 @@ Operand CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, c
       return attention(builder, x, state, layer, add_to);
     };
     if (after_attention) return after_attention->add_and_normalize(builder, stream, attend);
-    // What feed-forward reads is made before the stream changes.
+    // The input of feed-forward is computed before the stream changes.
     const Operand beside =
         before_feed_forward ? Operand((*before_feed_forward)(builder, stream)) : x;
     attend(stream);
@@ -175,7 +176,7 @@ Tensor CausalDecoder::operator()(ProgramBuilder& builder, const Tensor& embeddin
     x = layers[i](builder, stream, x, state, i);
     keep_stream(builder, state.trace, stream);
   }
-  return x.x;  // the last norm does not fold
+  return x.x;  // the last norm is never folded into a product
 }
 
 bool CausalDecoder::keeps_states() const {

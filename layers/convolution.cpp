@@ -18,8 +18,8 @@ Tensor unfold_by_twos(ProgramBuilder& builder, const Tensor& x) {
   const uint64_t windows = length / 2;
   const auto width = static_cast<uint32_t>(columns);
   const Tensor result = builder.activation({windows, 3 * columns}, x.type);
-  // Two rows of x stand side by side: the second and third tap of one window, and the second of
-  // them is the first tap of the next.
+  // Two rows of x, side by side, are the second and third tap of one window; the second row is also
+  // the first tap of the next window.
   const Tensor pairs = x.reshaped({windows, 2 * columns});
   copy_columns(builder, pairs, result, {.into_column = width});
   copy_columns(builder, pairs.row_slice(0, windows - 1), result.row_slice(1, windows - 1),

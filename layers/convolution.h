@@ -8,16 +8,16 @@
 
 namespace mulciber {
 
-/// The windows of a convolution of width 3 and stride 2, a row each, with a row of zeros before the
-/// sequence (im2col). x: (length, D), length even; result: (length / 2, 3 D), row t holding rows
-/// 2 t - 1, 2 t and 2 t + 1 of x. Throws ShapeError naming the layer.
+/// Unfolds the windows of a convolution of width 3 and stride 2 (im2col): one row per window, with
+/// a row of zeros before the sequence. x: (length, D), length even; result: (length / 2, 3 D): row
+/// t holds rows 2 t - 1, 2 t and 2 t + 1 of x. Throws ShapeError naming the layer.
 Tensor unfold_by_twos(ProgramBuilder& builder, const Tensor& x);
 
-/// Those of stride 1, with zeros before and behind, of what the host holds. x: (length, columns)
-/// row-major; result: (length, 3 columns).
+/// Unfolds the windows of stride 1 on the CPU, with zeros before and after the sequence. x:
+/// (length, columns) row-major; result: (length, 3 columns).
 std::vector<float> unfold_by_ones(std::span<const float> x, size_t columns);
 
-/// add + gelu(windows W^T + b). windows: (length, 3 D); add: (length, N) or none; result:
+/// Returns add + gelu(windows W^T + b). windows: (length, 3 D); add: (length, N) or none; result:
 /// (length, N).
 Tensor convolve(ProgramBuilder& builder, const Linear& product, const Tensor& windows,
                 const std::optional<Tensor>& add = std::nullopt);

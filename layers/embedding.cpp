@@ -41,7 +41,7 @@ Tensor SegmentEmbedding::operator()(ProgramBuilder& builder, const Input& input,
   Tensor x = rows_of(words, tokens.tokens, input.positions ? std::nullopt : positions);
   std::optional<Tensor> added;
   if (positions && input.positions) {
-    // What stands in for the type of every token: positions past a table take its last row.
+    // Without types, every token has type 0: positions past a table use its last row.
     const bool one_type = types && !input.types;
     added = rows_of(*positions, *input.positions,
                     one_type ? std::optional(types->row_slice(0, 1)) : std::nullopt);

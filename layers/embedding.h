@@ -11,14 +11,14 @@
 
 namespace mulciber {
 
-/// Where a program's token ids stand.
+/// Position of a program's token ids in control.
 struct TokenInput {
   Tensor control;                 // u32
   ControlArray<uint32_t> tokens;  // (rows, length)
   uint32_t rows = 1, length = 1;
-  /// Position of token 0, of all rows or of each; none: 0.
+  /// Position of token 0, for all rows or for each; none: 0.
   std::optional<ControlArray<uint32_t>> first_position;
-  DataType type = DataType::kF32;  // of the activations
+  DataType type = DataType::kF32;  // type of activations
 };
 
 /// x = table[id] * scale [+ positions[position]] [, normalized].
@@ -28,12 +28,12 @@ struct TokenEmbedding {
   float scale = 1;
   std::optional<Norm> norm;
 
-  /// Result: (rows, length, D), what a stack begins with; where hidden states are traced a copy is
-  /// kept as its "output". Throws ShapeError naming the layer.
+  /// Result: (rows, length, D), the input of a stack. Where hidden states are traced a copy is kept
+  /// as its "output". Throws ShapeError naming the layer.
   Tensor operator()(ProgramBuilder& builder, const TokenInput& input, Trace* trace = nullptr) const;
 };
 
-/// x = words[id] + positions[position] + types[type], normalized, and a product where the rows of
+/// x = words[id] + positions[position] + types[type], normalized, and multiplied by a matrix where
 /// the tables are narrower than the network. Source: Devlin et al. 2019, arXiv:1810.04805; narrow
 /// tables: Lan et al. 2020, arXiv:1909.11942.
 struct SegmentEmbedding {
@@ -46,20 +46,20 @@ struct SegmentEmbedding {
   struct Input {
     TokenInput tokens;
     std::optional<ControlArray<uint32_t>> positions;  // (rows, length); none: counted from 0
-    /// (rows, length); with listed positions none: all are of type 0.
+    /// (rows, length); none, with positions given: all tokens have type 0.
     std::optional<ControlArray<uint32_t>> types;
   };
-  /// As TokenEmbedding.
+  /// See TokenEmbedding::operator().
   Tensor operator()(ProgramBuilder& builder, const Input& input, Trace* trace = nullptr) const;
 };
 
-/// How fast the angles of sinusoidal positions turn, from 1 to a 10000th of a position.
+/// The frequencies of sinusoidal positions, from 1 to 1/10000 radian per position.
 enum class Wavelengths {
-  kVaswani,        // p / 10000^(2i / width): the slowest is left out
-  kTensor2Tensor,  // p / 10000^(2i / (width - 2)): the slowest is there. fairseq's and M2M-100's
+  kVaswani,        // p / 10000^(2i / width): excludes the lowest frequency
+  kTensor2Tensor,  // p / 10000^(2i / (width - 2)), which includes it: fairseq, M2M-100
 };
 
-/// Sinusoidal positions first, first + 1, ...: (positions, width) row-major, computed in double
+/// Embeddings of positions first, first + 1, ...: (positions, width) row-major, computed in double
 /// precision. Component i of the first ceil(width / 2) is the sine of the i-th angle, the others
 /// are the cosines of the same angles: Marian's order of what Vaswani et al. 2017
 /// (arXiv:1706.03762, section 3.5) interleave.

@@ -13,7 +13,7 @@ namespace {
 
 uint32_t blocks_of(uint32_t length, uint32_t block) { return (length + block - 1) / block; }
 
-/// Lists of all pairs of blocks that `sees` accepts.
+/// Lists all pairs of blocks that `sees` accepts.
 BlockSparseKeys square_pattern(uint32_t length, uint32_t block,
                                const std::function<bool(uint32_t, uint32_t)>& sees) {
   std::vector<std::vector<uint32_t>> lists(blocks_of(length, block));
@@ -78,7 +78,7 @@ BlockSparseKeys longformer_keys(uint32_t length, uint32_t window,
     global_block[token / block] = true;
   }
   BlockSparseKeys result = square_pattern(length, block, [&](uint32_t q, uint32_t k) {
-    // Of the nearest query and key of two different blocks.
+    // The distance between the nearest query and key of two different blocks.
     const uint64_t distance = q == k ? 0 : uint64_t{q > k ? q - k - 1 : k - q - 1} * block + 1;
     return distance < window || global_block[q] || global_block[k];
   });
@@ -96,8 +96,7 @@ BlockSparseKeys bigbird_keys(uint32_t length, const BigBird& bigbird) {
 }
 
 std::vector<std::vector<uint32_t>> random_blocks(uint32_t blocks, uint32_t each, uint32_t seed) {
-  std::mt19937 random(
-      seed);  // whose numbers the C++ standard fixes, as it does not those of distributions
+  std::mt19937 random(seed);  // the C++ standard fixes its numbers, unlike those of distributions
   std::vector<std::vector<uint32_t>> lists(blocks);
   for (std::vector<uint32_t>& list : lists) {
     while (list.size() < std::min(each, blocks)) {

@@ -13,7 +13,7 @@ void HeadMatrices::operator()(ProgramBuilder& builder, const Tensor& x, const Te
   head_matmul(builder, x, weight, y, heads);
   if (!adapters) return;
   for (const HeadLowRank& change : low_ranks) {
-    // x (B A)^T = (x A^T) B^T, and transposed x (B A) = (x B) A. A is the same for all heads.
+    // x (B A)^T = (x A^T) B^T; transposed: x (B A) = (x B) A. All heads share A.
     const auto scope = builder.scope("lora");
     const Tensor &down = change.low_rank.down, &up = change.low_rank.up;
     const auto count = static_cast<uint32_t>(down.shape.rows());

@@ -12,7 +12,7 @@ Tensor Linear::operator()(ProgramBuilder& builder, const Operand& x, Activation 
   if (x.norm && column_order)
     throw ShapeError(builder.path(), "a norm stands before columns in another order", "");
   if (low_rank && adapters) {
-    // What is adapted is the product: activation and gates come behind the sum.
+    // Adapters change the product: activation and gates follow the sum.
     const Tensor y = matmul(builder, operand(builder, x.x), weight,
                             {.bias = bias, .more_segments = more_segments});
     add_low_rank(builder, x.x, y, *adapters);

@@ -13,7 +13,7 @@ namespace mulciber {
 
 namespace {
 
-/// Token rules that allow every expert.
+/// Token rules of top_k that allow every expert.
 struct NoRules {
   ControlLayout layout;
   TokenRules rules = {layout.add_list(0), layout.add<uint32_t>(1),
@@ -34,14 +34,14 @@ Tensor MixtureOfExperts::product(ProgramBuilder& builder, const Tensor& x, const
                                  const ExpertOptions& options,
                                  const AdapterScales* adapters) const {
   if (!low_rank || !adapters) return expert_matmul(builder, x, weight, routes, options);
-  // What is adapted is the product: activation and gates come behind the sum.
+  // Adapters change the product: activation and gates follow the sum.
   ExpertOptions plain = options;
   plain.activation = Activation::kNone;
   plain.gated = false;
   plain.limit = 0;
   const Tensor y = expert_matmul(builder, x, weight, routes, plain);
   const auto scope = builder.scope("lora");
-  // Each route is a token with one expert: its narrow vector has no sum over others.
+  // Each route counts as a token with one expert, so its narrow vector is not summed with others.
   const uint64_t tokens = routes.shape[0], chosen = routes.shape[1];
   const Tensor narrow =
       options.combine ? expert_matmul(builder, x.reshaped({tokens * chosen, x.shape.columns()}),
@@ -96,7 +96,7 @@ Tensor MixtureOfExperts::operator()(ProgramBuilder& builder, const Tensor& x, Ro
   if (shared) {
     const auto scope = builder.scope("shared");
     Tensor inner = shared->up(builder, rows, shared->activation, shared->gated, adapters);
-    // A factor of what the second product takes is one of what it gives.
+    // Scaling the second product's input scales its result as well.
     if (shared_gate) inner = gate_rows(builder, inner, (*shared_gate)(builder, rows, adapters));
     shared->down.add_to(builder, inner, y, adapters);
   }

@@ -12,23 +12,23 @@ namespace mulciber {
 enum class NormKind {
   kLayer,    // Ba et al. 2016, arXiv:1607.06450. weight: (2, D), gain first, then bias
   kRms,      // Zhang and Sennrich 2019, arXiv:1910.07467. weight: (D)
-  kRmsBoth,  // add_and_normalize() alone: what is added to the stream is normalized too, with row 0
+  kRmsBoth,  // only for add_and_normalize(): the addend of the stream is normalized too, with row 0
              // of (2, D)
-  kRmsAfter,  // the same, and the stream itself goes on: row 1 of (2, D) is not used
+  kRmsAfter,  // like kRmsBoth, but the stream itself is the result: row 1 of (2, D) is not used
 };
 
 struct Norm {
   Tensor weight;  // f32
   float epsilon = 1e-5f;
   NormKind kind = NormKind::kLayer;
-  bool for_integers = false;  // only products of integers take the result: it is q8_1
-  bool folds = false;         // one product takes the result, and may begin with this norm
+  bool for_integers = false;  // only integer products take the result, so it is q8_1
+  bool folds = false;         // a single product takes the result and may apply this norm itself
 
   /// Normalizes x [+ residual, for kLayer] over the last dimension. x, residual, result: (..., D).
   Tensor operator()(ProgramBuilder& builder, const Tensor& x,
                     const std::optional<Tensor>& residual = std::nullopt) const;
 
-  /// The same for a product: of one row the norm may be left to it.
+  /// Normalizes x for a product; with one row the norm may be left to the product.
   Operand for_product(ProgramBuilder& builder, const Tensor& x) const {
     if (folds && kind == NormKind::kRms && builder.rows_as(x.shape.rows()) == 1 &&
         x.type == DataType::kF32)
@@ -36,8 +36,9 @@ struct Norm {
     return (*this)(builder, x);
   }
 
-  /// The stream after a sublayer, normalized for the next. `sublayer(add_to)` returns its result,
-  /// or adds it to `add_to` where one is given. Changes `stream`, (..., D), in place.
+  /// Adds a sublayer's result to the stream and normalizes it for the next sublayer.
+  /// `sublayer(add_to)` returns its result, or adds it to `add_to` where one is given. Changes
+  /// `stream`, (..., D), in place.
   template <typename Sublayer>
   Operand add_and_normalize(ProgramBuilder& builder, const Tensor& stream,
                             Sublayer&& sublayer) const {
@@ -48,10 +49,10 @@ struct Norm {
     return join_result(builder, stream, sublayer(std::optional<Tensor>()));
   }
 
-  /// The same for the result of a sublayer that cannot add it itself. Not for kLayer.
+  /// Does so with the result of a sublayer that cannot add it itself. Not for kLayer.
   Tensor join_result(ProgramBuilder& builder, const Tensor& stream, const Tensor& y) const {
     if (kind == NormKind::kRmsAfter) {
-      // The same dispatch that serves kRmsBoth; nothing reads what it makes of the stream.
+      // The dispatch is that of kRmsBoth; nothing reads the norm that it makes of the stream.
       add_rms_norm(builder, stream, y, weight, epsilon);
       return stream;
     }

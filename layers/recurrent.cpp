@@ -7,13 +7,13 @@
 namespace mulciber {
 namespace {
 
-/// The hidden vectors of a state, which stand first. state: (states, rows, H).
+/// The hidden vectors, the first ones of a state. state: (states, rows, H).
 Tensor hidden_of(const Tensor& state) {
   return state.reshaped({state.shape[0] * state.shape[1], state.shape[2]})
       .row_slice(0, state.shape[1]);
 }
 
-/// A cell on its way through time.
+/// A cell that runs over the sequence in one direction.
 struct Direction {
   const RecurrentCell& cell;
   GatePreactivations gates;
@@ -29,7 +29,8 @@ Direction begin(ProgramBuilder& builder, const RecurrentCell& cell, const Tensor
   Direction direction{cell, gate_preactivations(builder, cell.kind, rows, length, cell.units()),
                       fill(builder, {states_of(cell.kind), rows, cell.units()}, 0), first_column,
                       reverse};
-  // The inputs of all positions in one product: only the state must wait for the step before.
+  // One product serves the inputs of all positions: only the product of the state must wait for the
+  // previous step.
   cell.input.write_to(builder, x.reshaped({rows * length, x.shape[2]}), direction.gates.inputs);
   return direction;
 }

@@ -10,21 +10,21 @@
 
 namespace mulciber {
 
-/// The matrices of one direction. Names as PyTorch's: weight_ih, weight_hh, with their biases.
+/// The matrices of one direction, named as in PyTorch: weight_ih, weight_hh, with their biases.
 struct RecurrentCell {
   CellKind kind = CellKind::kLstm;
   Linear input;   // (gates * H, D)
   Linear hidden;  // (gates * H, H)
 
   uint64_t units() const { return hidden.weight.shape.columns(); }
-  /// One step of every row. x: (rows, ..., D); state: (states, rows, H), changed in place; H
-  /// columns of outputs, (rows, 1, columns), become the new hidden state. Throws ShapeError naming
-  /// the layer.
+  /// Computes one step of every row. x: (rows, ..., D); state: (states, rows, H), changed in place;
+  /// H columns of outputs, (rows, 1, columns), become the new hidden state. Throws ShapeError
+  /// naming the layer.
   void step(ProgramBuilder& builder, const Tensor& x, const Tensor& state, const Tensor& outputs,
             uint32_t first_column = 0) const;
 };
 
-/// How many positions each row of a batch has; none: all of them.
+/// The number of positions of each row of a batch; none: all of them.
 struct RowLengths {
   Tensor control;                  // u32
   ControlArray<uint32_t> lengths;  // (rows)
@@ -41,17 +41,18 @@ struct RecurrentLayer {
     Tensor forward_state;  // (states, rows, H), after each row's last position
     std::optional<Tensor> backward_state;
   };
-  /// x: (rows, length, D) f32. Both start from zeros. Throws ShapeError naming the layer.
+  /// x: (rows, length, D) f32. Both directions start from zeros. Throws ShapeError naming the
+  /// layer.
   Result operator()(ProgramBuilder& builder, const Tensor& x,
                     const std::optional<RowLengths>& lengths) const;
 };
 
-/// Layers on top of one another.
+/// A stack of recurrent layers.
 struct RecurrentStack {
   std::vector<RecurrentLayer> layers;
 
-  /// Results of every layer, the last one's outputs being those of the stack. Every layer gets a
-  /// command buffer of its own, "layers.N".
+  /// Returns the results of every layer; the last layer's outputs are the stack's. Every layer has
+  /// a command buffer of its own, "layers.N".
   std::vector<RecurrentLayer::Result> operator()(ProgramBuilder& builder, const Tensor& x,
                                                  const std::optional<RowLengths>& lengths) const;
 };

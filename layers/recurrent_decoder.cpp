@@ -8,8 +8,8 @@
 namespace mulciber {
 namespace {
 
-/// A state of one row per sentence into the rows of all its beams. from: (states, batch, H); to:
-/// (states, batch * beams, H).
+/// Copies a state with one row per sentence to the rows of all its beams. from: (states, batch, H);
+/// to: (states, batch * beams, H).
 void copy_to_beams(ProgramBuilder& builder, const Tensor& from, uint64_t beams, const Tensor& to) {
   const uint64_t rows = from.shape.rows(), columns = from.shape.columns();
   for (uint64_t beam = 0; beam < beams; ++beam) {
@@ -35,7 +35,7 @@ void AttentionMemory::project(ProgramBuilder& builder, const Tensor& outputs,
   matmul(builder, outputs, key.weight, {.bias = key.bias, .into = memory.tensor});
   copy_columns(builder, outputs, memory.tensor, {.into_column = heads * key_size});
 
-  // What attention reads beside keys and values, in one tensor of words.
+  // All that attention reads beside keys and values goes into one tensor of words.
   const Control to = control(outputs.shape[0]);
   const Tensor words = lengths.control.reshaped({1, lengths.control.shape.elements()});
   const Tensor into = memory.control.reshaped({1, memory.control.shape.elements()});

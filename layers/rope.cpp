@@ -42,7 +42,7 @@ void check(uint32_t rotary_size, double base, const RopeScaling& scaling) {
   }
 }
 
-/// Share of a frequency that is kept as it is; the rest is divided by the factor.
+/// The share of a frequency that is not scaled; the rest is divided by the factor.
 double llama3_extrapolation(const RopeScaling& scaling, double frequency) {
   const double turns = scaling.original_max_position_embeddings * frequency / kTurn;
   return std::clamp(
@@ -50,11 +50,11 @@ double llama3_extrapolation(const RopeScaling& scaling, double frequency) {
       1.0);
 }
 
-/// The same for all frequencies of YaRN, whose blend is linear in their number.
+/// The shares of all frequencies by YaRN, which blends linearly in their index.
 std::vector<double> yarn_extrapolation(const RopeScaling& scaling, uint32_t rotary_size,
                                        double base) {
   const double size = rotary_size;
-  // The frequency, by its number, that turns so many times within the original context.
+  // The index of the frequency that makes so many turns within the original context.
   const auto number_of = [&](double turns) {
     return size * std::log(scaling.original_max_position_embeddings / (turns * kTurn)) /
            (2 * std::log(base));
@@ -105,7 +105,7 @@ double rope_magnitude(const RopeScaling& scaling) {
   const auto by = [&](double scale) {
     return scaling.factor <= 1 ? 1 : 0.1 * scale * std::log(scaling.factor) + 1;
   };
-  // A scale of 0 counts as absent, as transformers has it.
+  // A scale of 0 counts as absent, like in transformers.
   if (scaling.mscale.value_or(0) != 0 && scaling.mscale_all_dim.value_or(0) != 0) {
     return by(*scaling.mscale) / by(*scaling.mscale_all_dim);
   }

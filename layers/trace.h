@@ -8,7 +8,7 @@
 
 namespace mulciber {
 
-/// What a program should leave behind besides its result. Layers fill `tensors` while they are
+/// Selects tensors that a program keeps besides its result. Layers fill `tensors` while they are
 /// built; names are the layer's path and a word: "encoder.layers.0.self_attn.probabilities".
 struct Trace {
   bool hidden_states = false;
@@ -17,9 +17,9 @@ struct Trace {
 
   /// Keeps `tensor` past the end of the program under "PATH.word", as f32.
   void keep(ProgramBuilder& builder, const std::string& word, const Tensor& tensor);
-  /// The same of a copy, for a tensor that is changed in place later.
+  /// Keeps a copy of `tensor`, for a tensor that is changed in place later.
   void keep_copy(ProgramBuilder& builder, const std::string& word, const Tensor& tensor);
-  /// Throws ShapeError when no layer left a tensor of that name.
+  /// Throws ShapeError when no layer kept a tensor of that name.
   const Tensor& at(const std::string& name) const;
 };
 

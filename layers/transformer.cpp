@@ -32,8 +32,8 @@ AttentionView with_residual(AttentionView view, const std::optional<Tensor>& add
   return view;
 }
 
-/// Keeps x as the output of the current scope. Pre-norm layers go on to change x in place, so
-/// theirs is a copy.
+/// Keeps x as the output of the current scope. Pre-norm layers change x in place later, so their
+/// output is copied.
 void keep_state(ProgramBuilder& builder, Trace* trace, const Tensor& x, bool changes_later) {
   if (!trace || !trace->hidden_states) return;
   if (changes_later)
@@ -161,7 +161,7 @@ Tensor Decoder::step(ProgramBuilder& builder, const Tensor& embeddings,
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto scope = builder.layer(layer_name(i));
     const AttentionView self = {
-        // The keys of this step are in the cache when it is read: more than the tokens before.
+        // When the cache is read it also holds the keys of this step.
         .control = AttentionControl{.tensor = control.tensor,
                                     .key_counts = step.position,
                                     .key_count_extra = length,

@@ -19,7 +19,7 @@ enum class NormPlacement {
 /// Self-attention, then feed-forward.
 struct EncoderLayer {
   SelfAttention self_attention;
-  std::optional<Norm> self_attention_norm;  // none, of kBefore: attention reads x as it is
+  std::optional<Norm> self_attention_norm;  // none, with kBefore: attention reads x without a norm
   FeedForward feed_forward;
   Norm feed_forward_norm;
   NormPlacement norms = NormPlacement::kAfter;
@@ -43,58 +43,58 @@ struct DecoderLayer {
     AttentionView self;
     std::optional<KeyValueCache> cache;  // with it: one step; without: whole sequences
     AttentionView cross;
-    Tensor memory;  // what cross_attention.project() gave
+    Tensor memory;  // result of cross_attention.project()
   };
-  /// As EncoderLayer.
+  /// See EncoderLayer::operator().
   Tensor operator()(ProgramBuilder& builder, const Tensor& x, const Inputs& inputs) const;
 };
 
-/// What a stack reads in control.
+/// The arrays of control that a stack reads.
 struct StackControl {
-  Tensor tensor;                                  // u32; none: every token sees every other one
+  Tensor tensor;                                  // u32; none: every token sees all others
   std::optional<ControlArray<uint32_t>> lengths;  // (rows): tokens of each sentence
   std::optional<ControlArray<float>> self_masks, cross_masks;  // (layers, heads)
-  std::optional<ControlArray<uint32_t>> first_position;        // one; of encoders that rotate
+  std::optional<ControlArray<uint32_t>> first_position;        // one, for rotary encoders
   // Span 0: no bias (AttentionOptions::bias_span).
-  std::optional<ControlArray<float>> self_bias;  // (heads, 2 * span + 1), of every layer
+  std::optional<ControlArray<float>> self_bias;  // (heads, 2 * span + 1), for every layer
   uint32_t self_bias_span = 0;
-  std::optional<DistanceTable> distances;  // of an encoder's layers
+  std::optional<DistanceTable> distances;  // for an encoder's layers
   std::optional<Packing> packing;          // of an encoder's sequences
 };
 
-/// A stack over embeddings, whatever they stand for: tokens, patches of a picture, frames of sound.
+/// A stack over embeddings of any kind: tokens, patches of an image, frames of sound.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   std::optional<Norm> final_norm;
-  bool causal = false;  // each token sees itself and those before it
+  bool causal = false;  // each token sees itself and earlier ones
 
   /// embeddings, result: (rows, length, D), or (1, packed, D) with control.packing; pre-norm layers
-  /// change the embeddings in place. Every layer gets a command buffer of its own, "layers.N".
+  /// change the embeddings in place. Every layer has a command buffer of its own, "layers.N".
   Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings, const StackControl& control,
                     Trace* trace = nullptr) const;
 };
 
-/// The same with attention to an encoder's output.
+/// A stack with attention to an encoder's output.
 struct Decoder {
   std::vector<DecoderLayer> layers;
   std::optional<Norm> final_norm;
 
-  /// Whole sequences, each token seeing those before it; embeddings as in Encoder. memories: per
-  /// layer, what its cross_attention.project() gave. control.lengths: of the memory. Result: (rows,
-  /// length, D).
+  /// Processes whole sequences; each token sees earlier ones. embeddings: see Encoder. memories:
+  /// per layer, the result of cross_attention.project(). control.lengths: of the memory. Result:
+  /// (rows, length, D).
   Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings,
                     std::span<const Tensor> memories, const StackControl& control,
                     Trace* trace = nullptr) const;
 
-  /// State of a step: where it stands in control, and each layer's cache.
+  /// State of a step: its arrays in control, and each layer's cache.
   struct Step {
-    ControlArray<uint32_t> position;  // tokens before this one, of all rows or of each
+    ControlArray<uint32_t> position;  // tokens before this one, for all rows or for each
     std::optional<ControlArray<uint32_t>> ancestry;  // (rows, context)
     uint32_t rows_per_memory = 1;
     std::span<const Tensor> caches;  // per layer: (rows, context, heads * (d_k + d_v))
   };
-  /// The next token of every row, or the next few, each seeing those before it. embeddings,
-  /// result: (rows, length, D).
+  /// Processes the next token of every row, or the next few, each of which sees the earlier ones.
+  /// embeddings, result: (rows, length, D).
   Tensor step(ProgramBuilder& builder, const Tensor& embeddings, std::span<const Tensor> memories,
               const StackControl& control, const Step& step) const;
 };
