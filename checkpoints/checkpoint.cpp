@@ -19,7 +19,7 @@ std::shared_ptr<const Json> read_object(const ModelFile& file) {
   return std::make_shared<const Json>(std::move(json));
 }
 
-/// A shard is a plain file name. Anything with a folder in it could reach outside the checkpoint.
+/// A shard is a plain file name. A name with a folder in it could lead outside of the checkpoint.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
@@ -74,7 +74,7 @@ Checkpoint::Checkpoint(std::vector<LentFile> files, const std::string& name) : p
 void Checkpoint::open_file() {
   ModelFile file = sources_.open(path_);
   const std::string start = first_bytes(file);
-  // A file too short to say what it is goes by its name.
+  // A file too short for magic bytes is known by its name.
   if (start == "GGUF" || (start.size() < 4 && path_.extension() == ".gguf")) {
     open_gguf(std::move(file));
     return;
@@ -113,8 +113,8 @@ void Checkpoint::open_folder(Contents contents) {
 }
 
 void Checkpoint::find_scaled_matrices() {
-  // A configuration that is not understood is refused where the model is read, not where it is
-  // shown.
+  // An unknown quantization configuration is refused when the model is read, not when the
+  // checkpoint is only inspected.
   QuantizationConfig config;
   if (config_ && config_->contains("quantization_config")) {
     try {

@@ -1,4 +1,4 @@
-// The weights and configuration of a model, as people download them.
+// The weights and configuration of a downloaded model.
 #pragma once
 
 #include <memory>
@@ -16,24 +16,24 @@ namespace mulciber {
 
 /// A Hugging Face folder (config.json with model.safetensors, or model.safetensors.index.json and
 /// its shards), a single .safetensors file, or a .gguf file (any part of a split one). Tensors stay
-/// in the files, which the object holds. Names are those of the files: each model's
-/// weight table knows its own aliases. Each file is opened once, and so is handed down rather than
+/// in the files, which the object holds. Names are those of the files: each model's weight table
+/// knows its own aliases. Each file is opened once, so callers pass the Checkpoint on instead of
 /// its path.
 class Checkpoint {
  public:
   enum class Contents {
     kModel,
-    kText,  // of a folder what tokenizers and chat templates read: no tensors(), and none need be
-            // there
+    kText,  // only the files of a folder that tokenizers and chat templates read: tensors() is
+            // empty, weights may be missing
   };
   /// Throws ModelError when files are missing, malformed, or contradict each other; an index may
-  /// only name files inside its own folder. A folder without config.json opens: config() is what
-  /// refuses.
+  /// only name files inside its own folder. A folder without config.json opens; only config()
+  /// throws then.
   explicit Checkpoint(const std::filesystem::path& path, Contents contents = Contents::kModel);
-  /// Of files of the host's, as open_model() takes them.
+  /// Opens files that the application lends, with the arguments of open_model().
   Checkpoint(std::vector<LentFile> files, const std::string& name);
 
-  /// Where its other files are looked for, by folder() / name.
+  /// Gives access to the model's other files, by folder() / name.
   const ModelFiles& files() const { return sources_; }
   const std::filesystem::path& path() const { return path_; }
   /// The folder that holds the checkpoint's files.
@@ -53,13 +53,13 @@ class Checkpoint {
   const Json* tokenizer_config() const;
   /// `model_type` of config.json, or "" when there is none.
   std::string model_type() const;
-  /// The first of `architectures` of config.json, the class that wrote it, or "".
+  /// The first entry of `architectures` in config.json, the class that wrote it, or "".
   std::string model_class() const;
 
-  /// Those of the files, sorted by name.
+  /// The tensors of all files, sorted by name.
   const std::vector<const CheckpointTensor*>& tensors() const { return tensors_; }
-  /// nullptr when there is no tensor of that name. Matrices that a quantizer made several tensors
-  /// of are found under the name that they had before, as blocks (checkpoints/scaled_matrix.h).
+  /// nullptr when there is no tensor of that name. A matrix that a quantizer stored as several
+  /// tensors is found under its original name, as blocks (checkpoints/scaled_matrix.h).
   const CheckpointTensor* find(std::string_view name) const;
   /// Throws ModelError naming the tensor when it is missing.
   const CheckpointTensor& at(std::string_view name) const;
@@ -73,7 +73,7 @@ class Checkpoint {
   void open_file();
   void open_gguf(ModelFile file);
   void open_folder(Contents contents);
-  /// Of all files, sorted by name.
+  /// Lists the tensors of all files, sorted by name.
   void list_tensors();
   void find_scaled_matrices();
 

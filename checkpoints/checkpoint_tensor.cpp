@@ -11,7 +11,7 @@ namespace {
 struct TypeInfo {
   CheckpointType type;
   const char* name;
-  std::size_t elements, bytes;  // of one block
+  std::size_t elements, bytes;  // per block
 };
 
 // In the order of the enumeration.

@@ -1,4 +1,4 @@
-// A tensor as a checkpoint file holds it, and the types it may have.
+// A tensor of a checkpoint file, and the types that it may have.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 
 namespace mulciber {
 
-/// Storage types a checkpoint may hold, whatever the device can compute with. Those from kQ4_0 on
-/// are block types: a block of elements shares its scales. They are GGUF's, but for those from
-/// kScaledF8E4M3 on, which are put together of several tensors of safetensors files
+/// Storage types of checkpoints, whether or not a device can compute with them. Types from kQ4_0 on
+/// are block types: a block of elements shares its scales. They are GGUF's, except for the types
+/// from kScaledF8E4M3 on, which are put together from several tensors of safetensors files
 /// (checkpoints/scaled_matrix.h).
 enum class CheckpointType {
   kF64,
@@ -61,55 +61,56 @@ enum class CheckpointType {
 const char* name_of(CheckpointType type);
 /// Elements of one block; 1 for types without blocks.
 std::size_t block_elements(CheckpointType type);
-/// Bytes of one block: of one element for types without blocks.
+/// Bytes of one block; of one element for types without blocks.
 std::size_t block_bytes(CheckpointType type);
 /// Whether elements share scales in blocks.
 inline bool is_quantized(CheckpointType type) { return block_elements(type) > 1; }
 
-/// How the device holds values of a type as they are; nothing where it must convert them.
+/// The device type that stores values of a type unchanged; nothing where they must be converted.
 std::optional<DataType> device_type(CheckpointType type);
 
 class BlockParts;
 class FileBytes;
 struct SortedColumns;
 
-/// One tensor of a checkpoint: row-major, little-endian bytes inside a file. Blocks lie along the
+/// One tensor of a checkpoint: row-major, little-endian bytes in a file. Blocks lie along the
 /// innermost dimension and never cross a row.
 struct CheckpointTensor {
   std::string name;
   CheckpointType type;
   std::vector<std::uint64_t> shape;  // outermost first; empty for a scalar
-  /// Exactly what shape and type need, with no promise about alignment: copy before reading wider
-  /// than bytes. Of files behind a function of the host's only places: read() them.
+  /// Exactly the bytes of shape and type, in any alignment: copy before reading more than single
+  /// bytes. For files behind an application's function these are only addresses: use read().
   std::span<const std::byte> bytes;
   std::shared_ptr<const FileBytes> file = nullptr;  // null: bytes in memory
-  /// Of types from kScaledF8E4M3 on: what its blocks are put together from. `bytes` are then those
-  /// of its largest part; read() gives blocks, into `scratch`.
+  /// For types from kScaledF8E4M3 on: the tensors from which blocks are put together. `bytes` then
+  /// are the bytes of the largest of them; read() writes blocks into `scratch`.
   std::shared_ptr<const BlockParts> parts = nullptr;
-  /// Of a matrix whose neighbours along a row share no scale: one in blocks whose columns do. Null:
-  /// there is none.
+  /// For a matrix whose neighbouring columns share no scale: the matrix in blocks with sorted
+  /// columns. Null: there is none.
   std::shared_ptr<const SortedColumns> sorted = nullptr;
 
-  /// `count` bytes from `first` on, where they lie or in `scratch`. Throws as FileBytes::read().
+  /// Gives `count` bytes from `first` on, in place or in `scratch`. Throws as FileBytes::read()
+  /// does.
   std::span<const std::byte> read(std::uint64_t first, std::uint64_t count,
                                   std::vector<std::byte>& scratch) const;
-  /// The most bytes that are to be read at once.
+  /// The most bytes that may be read at once.
   std::uint64_t most_at_once() const;
-  /// Nobody reads it soon.
+  /// Tells that the tensor will not be read soon.
   void release() const;
 
   std::uint64_t elements() const;
   std::string shape_text() const;  // "[512, 48]"
 };
 
-/// A matrix with its columns in another order: column i is column order[i] of the one in the file.
+/// A matrix with reordered columns: column i is column order[i] of the matrix in the file.
 struct SortedColumns {
   CheckpointTensor matrix;
   std::vector<std::uint32_t> order;
 };
 
-/// Bytes that a tensor of that type and shape takes, or nothing when they pass 64 bits. The
-/// innermost dimension must be whole blocks.
+/// Bytes of a tensor of that type and shape, or nothing when they exceed 64 bits. The innermost
+/// dimension must be whole blocks.
 std::optional<std::uint64_t> byte_count(CheckpointType type, std::span<const std::uint64_t> shape);
 
 }  // namespace mulciber

@@ -10,7 +10,7 @@
 
 namespace mulciber {
 
-// Far above every known model, low enough that products of two of them stay within 64 bits and a
+// Bounds far above every known model, but low enough that products of two of them fit 64 bits and a
 // hostile configuration is refused before anything is allocated.
 constexpr std::int64_t kMostLayers = 1024;
 constexpr std::int64_t kMostHeads = 1024;
@@ -32,7 +32,7 @@ class ConfigReader {
   const std::string& where() const { return where_; }
   const std::string& remedy() const { return remedy_; }
   bool has(const char* key) const;
-  /// The value of `key`, which must be there.
+  /// The value of `key`, which must exist.
   const Json& value(const char* key) const;
   /// nullptr when absent.
   const Json* find(const char* key) const;

@@ -3,7 +3,7 @@
 namespace mulciber {
 
 std::string name_of_path(const std::filesystem::path& path) {
-  // Of an empty path, and in a folder that is gone, there is none: whoever opens it says so.
+  // An empty path, or one in a deleted folder, has no name; opening it reports the error.
   std::error_code ignored;
   const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
   const std::filesystem::path last =

@@ -1,4 +1,4 @@
-// What a model or an adapter is called after its path.
+// The name of a model or an adapter, from its path.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace mulciber {
 
-/// A folder's or file's name, without .gguf.
+/// Name of a folder or file, without .gguf.
 std::string name_of_path(const std::filesystem::path& path);
 
 }  // namespace mulciber

@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint32_t kMostDimensions = 4;
-constexpr int kDeepestArray = 4;  // arrays of arrays; no known file has any
+constexpr int kDeepestArray = 4;  // for arrays of arrays; no known file has any
 constexpr const char* kDamagedGguf = "the file is damaged or truncated: download it again";
 
 struct TensorType {
@@ -25,7 +25,7 @@ struct TensorType {
   const char* name;
 };
 
-// By the numbers of ggml; those without a type are known by name only.
+// Types by the number of ggml; types without a CheckpointType are known by name only.
 constexpr TensorType kTensorTypes[] = {
     {0, CheckpointType::kF32, "F32"},
     {1, CheckpointType::kF16, "F16"},
@@ -156,7 +156,7 @@ class GgufReader {
       fail(what + " has the unknown type " + std::to_string(id));
     return static_cast<GgufType>(id);
   }
-  /// Walks over one value, so that nothing of it needs a check again.
+  /// Checks one value completely, so that later reads need no checks.
   GgufValue value(GgufType type, const std::string& what, int depth = 0) {
     GgufValue result{type, false, 1, {}};
     std::uint64_t begin = position_;
@@ -277,7 +277,7 @@ GgufFile::GgufFile(ModelFile file) : file_(std::move(file)) {
   }
   const auto tensor_count = reader.number<std::uint64_t>("the GGUF header");
   const auto value_count = reader.number<std::uint64_t>("the GGUF header");
-  // The least that an entry takes: the lengths of its strings, types and offsets.
+  // An entry has at least its lengths of strings, types and offsets.
   if (value_count > reader.left() / 13 || tensor_count > reader.left() / 24) {
     reader.fail("claims " + std::to_string(value_count) + " metadata values and " +
                 std::to_string(tensor_count) + " tensors in " + std::to_string(file_.size()) +

@@ -1,4 +1,4 @@
-// The GGUF container: typed metadata and tensors, some of them in blocks, in one file or several.
+// The GGUF container: typed metadata and tensors, some of them in blocks, in one or several files.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace mulciber {
 
-/// Types of metadata values, with the numbers of the format.
+/// Types of metadata values, numbered as in the format.
 enum class GgufType : std::uint32_t {
   kU8 = 0,
   kI8 = 1,
@@ -33,19 +33,19 @@ enum class GgufType : std::uint32_t {
 };
 const char* name_of(GgufType type);
 
-/// A metadata value, or an array of values of one type: a view of checked bytes in the file,
-/// so that a vocabulary costs no memory until somebody asks for it.
+/// A metadata value, or an array of values of one type: a view of checked bytes in the file, so
+/// that a vocabulary takes no memory until it is asked for.
 struct GgufValue {
   GgufType type = GgufType::kU8;
   bool is_array = false;
   std::uint64_t count = 1;           // elements of an array
-  std::span<const std::byte> bytes;  // as they lie in the file; strings with their lengths
+  std::span<const std::byte> bytes;  // unchanged from the file; strings with their lengths
 
-  // What a value is; whoever knows its key says what it should be.
+  // The type of a value; the caller knows which type its key needs.
   bool is_integer() const;
   bool is_number() const;
   bool is_text() const { return type == GgufType::kString && !is_array; }
-  /// Of a scalar; the type must fit.
+  /// Value of a scalar; the type must match.
   std::int64_t integer() const;
   double number() const;
   bool boolean() const;
@@ -55,7 +55,7 @@ struct GgufValue {
   /// Elements of an array of integers, booleans or floats.
   std::vector<std::int64_t> integers() const;
   std::vector<double> numbers() const;
-  /// For people: a scalar as it is, an array as its type, count and first elements.
+  /// A readable form: a scalar itself, or an array's type, count and first elements.
   Json shown(std::size_t most_elements = 8) const;
 };
 
@@ -64,8 +64,8 @@ struct GgufValue {
 class GgufFile {
  public:
   /// Checks everything before use: magic, version, counts against the file's size, every string and
-  /// array, unique keys and names, known tensor types, whole blocks per row, aligned offsets that
-  /// stay inside the file and do not overlap. Throws ModelError naming the file, and key or tensor.
+  /// array, unique keys and names, known tensor types, whole blocks per row, aligned offsets inside
+  /// the file without overlap. Throws ModelError naming the file, and key or tensor.
   explicit GgufFile(ModelFile file);
 
   const std::filesystem::path& path() const { return file_.path(); }
@@ -73,7 +73,7 @@ class GgufFile {
   const std::map<std::string, GgufValue, std::less<>>& metadata() const { return metadata_; }
   /// nullptr when there is no such key.
   const GgufValue* find_value(std::string_view key) const;
-  /// `general.architecture`, or "" where the file has none.
+  /// `general.architecture`, or "" when it is missing.
   std::string architecture() const;
   /// In the order of the file's table.
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }

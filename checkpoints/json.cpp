@@ -11,8 +11,8 @@
 namespace mulciber {
 namespace {
 
-/// Builds the document value by value. nlohmann's own builder keeps the last of two equal keys and
-/// has no limits.
+/// Builds the document value by value, with limits and without repeated keys. nlohmann's own
+/// builder keeps the last of two equal keys and has no limits.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   Builder(const std::string& where, const JsonLimits& limits) : where_(where), limits_(limits) {}
@@ -89,7 +89,7 @@ class Builder : public nlohmann::json_sax<Json> {
   const JsonLimits& limits_;
   Json root_;
   std::vector<Json*> open_;  // the containers around the current position, outermost first
-  Json* slot_ = nullptr;     // where the value after the last key goes
+  Json* slot_ = nullptr;     // where the value of the last key is stored
   std::size_t values_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// JSON documents from files nobody vouches for. Who looks into a document includes
-// nlohmann/json.hpp: that takes a compiler two seconds, and most files only hand documents on.
+// JSON documents from untrusted files. Code that reads values of a document includes
+// nlohmann/json.hpp; that costs a compiler two seconds, and most files only pass documents on.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ namespace mulciber {
 
 using Json = nlohmann::json;
 
-/// Bounds that keep a hostile document from exhausting memory or stack. The defaults hold a
-/// tokenizer of half a million merges (about 2 million values) and refuse what would need more than
-/// a few hundred megabytes.
+/// Bounds that keep a hostile document from exhausting memory or stack. The defaults admit a
+/// tokenizer of half a million merges (about 2 million values) and refuse documents that would need
+/// more than a few hundred megabytes.
 struct JsonLimits {
   std::size_t bytes = std::size_t{128} << 20;
   std::size_t depth = 64;
@@ -27,14 +27,14 @@ struct JsonLimits {
 /// exceeded limit.
 Json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
-/// Parses a file; errors as parse_json and ModelFile.
+/// Parses a file; throws the errors of parse_json() and ModelFile.
 Json read_json(const ModelFile& file, const JsonLimits& limits = {});
 
-/// On one line; bytes that are not UTF-8, which JSON cannot hold, become U+FFFD.
+/// Writes JSON in one line; bytes that are not UTF-8, which JSON cannot hold, become U+FFFD.
 std::string json_line(const Json& json);
 
-/// A name out of a file, fit for a message: control characters and bytes that are not UTF-8
-/// escaped, long names shortened.
+/// Makes a name from a file fit for a message: escapes control characters and bytes that are not
+/// UTF-8, and shortens long names.
 std::string printable(std::string_view name);
 
 }  // namespace mulciber

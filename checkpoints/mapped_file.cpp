@@ -33,7 +33,7 @@ std::string reason(int code) { return std::generic_category().message(code); }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   if (watcher()) watcher()(path);
-  // O_NONBLOCK: a named pipe in place of the file must be refused below, not waited for.
+  // O_NONBLOCK: a named pipe at this path must be refused below, not waited for.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0)
     throw ModelError(path.string(), "cannot be opened: " + reason(errno),
@@ -63,11 +63,10 @@ void watch_mapped_files(std::function<void(const std::filesystem::path&)> functi
 void release_pages(std::span<const std::byte> bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-  // Pages that hold other tensors as well are read again where they are needed: the mapping is of a
-  // file.
+  // Pages that also hold other tensors are read again from the mapped file when they are needed.
   const std::uintptr_t first = begin / page * page,
                        end = (begin + bytes.size() + page - 1) / page * page;
-  // Without success there is more memory in use, nothing else.
+  // If this fails, more memory stays in use, nothing else.
   if (!bytes.empty()) (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 

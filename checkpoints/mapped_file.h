@@ -1,4 +1,4 @@
-// A file's bytes, mapped into memory rather than read.
+// A file mapped into memory.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace mulciber {
 
-/// A read-only mapping of a whole regular file, released on destruction.
-/// The bytes stay where they are when the object is moved. A file that another process shortens
-/// while it is mapped is outside what this class can guard against.
+/// A read-only mapping of a whole regular file, released on destruction. The bytes keep their
+/// address when the object is moved. The class cannot guard against another process that shortens
+/// the file while it is mapped.
 class MappedFile {
  public:
   /// Maps `path`. An empty file gives an empty span.
@@ -31,12 +31,13 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Called with the path of every file that is mapped from now on; an empty function: no longer. For
-/// tests of what is opened how often. Not while another thread maps a file.
+/// Calls `watcher` with the path of every file that is mapped from now on; an empty function ends
+/// this. For tests that count how often files are opened. Must not be called while another thread
+/// maps a file.
 void watch_mapped_files(std::function<void(const std::filesystem::path&)> watcher);
 
-/// Lets go of the memory that holds `bytes`, a part of a mapping: whoever reads them again reads
-/// the file again.
+/// Releases the memory of `bytes`, a part of a mapping; a later read loads them from the file
+/// again.
 void release_pages(std::span<const std::byte> bytes);
 
 }  // namespace mulciber

@@ -12,7 +12,8 @@
 namespace mulciber {
 namespace {
 
-// Of a file behind a function: headers stay in memory. A vocabulary of 262,144 pieces takes 7 MB.
+// Bound of the header of a file behind a function, which stays in memory. A vocabulary of 262,144
+// pieces takes 7 MB.
 constexpr std::uint64_t kMostFirst = 256ull << 20;
 constexpr std::uint64_t kFirstStep = 16 << 10;
 
@@ -30,9 +31,9 @@ class LentBytes : public FileBytes {
   explicit LentBytes(std::span<const std::byte> bytes) { all_ = bytes; }
 };
 
-/// Addresses for a whole file, without memory behind them but for its first bytes: headers are read
-/// once and looked at for as long as the model is open, and tensors are read piece by piece. Who
-/// takes a tensor's address for its bytes is stopped by the hardware.
+/// Reserves addresses for a whole file, with memory only for its first bytes: headers are read once
+/// and used for as long as the model is open; tensors are read piece by piece. Code that reads a
+/// tensor at its address instead causes a fault.
 class ReadBytes : public FileBytes {
  public:
   ReadBytes(std::string where, const LentFile& file) : where_(std::move(where)), read_(file.read) {
@@ -61,7 +62,7 @@ class ReadBytes : public FileBytes {
     if (count > kMostFirst)
       throw ModelError(where_, "has a header of more than " + std::to_string(kMostFirst) + " bytes",
                        "no known model needs that many");
-    // More than was asked for, so that a header of many values takes few calls.
+    // Reads more than was asked for, so that a header of many values takes few calls.
     const std::uint64_t whole = (count + kFirstStep - 1) / kFirstStep * kFirstStep;
     const std::uint64_t end = std::min<std::uint64_t>(whole, all_.size());
     if (::mprotect(writable(), end, PROT_READ | PROT_WRITE) != 0)

@@ -1,5 +1,5 @@
-// One file of a model: mapped from a path, lent by the host in memory, or behind a function of the
-// host's.
+// One file of a model: mapped from a path, lent by the application in memory, or read by an
+// application's function.
 #pragma once
 
 #include <cstddef>
@@ -14,39 +14,39 @@
 
 namespace mulciber {
 
-/// A file's bytes, of which each has an address, whether or not it can be read there.
+/// The bytes of a file. Each has an address, whether or not it can be read there.
 class FileBytes {
  public:
   virtual ~FileBytes() = default;
   std::span<const std::byte> all() const { return all_; }
-  /// The first `count` can be read where they lie, from now on.
+  /// Makes the first `count` bytes readable in place from now on.
   virtual void fetch_first(std::uint64_t count);
-  /// A part of all(), to be read where the result says: in place, or in `scratch`. Throws
-  /// ModelError where the host's function gives less.
+  /// Reads a part of all(); returns where its bytes are: in place or in `scratch`. Throws
+  /// ModelError where the application's function gives fewer bytes.
   virtual std::span<const std::byte> read(std::span<const std::byte> part,
                                           std::vector<std::byte>& scratch) const;
-  /// Nobody reads this part of all() soon.
+  /// Tells that this part of all() will not be read soon.
   virtual void release(std::span<const std::byte> part) const;
-  /// Whether all of it can be read where it lies.
+  /// Whether all bytes can be read in place.
   virtual bool in_memory() const { return true; }
 
  protected:
   std::span<const std::byte> all_;
 };
 
-/// Copies share the bytes, which stay where they are.
+/// Copies share the bytes, whose addresses stay.
 class ModelFile {
  public:
-  /// Maps it. Throws as MappedFile.
+  /// Maps the file. Throws as MappedFile does.
   ModelFile(const std::filesystem::path& path);
-  /// Throws ModelError where there is no address space for a file of that size.
+  /// Opens a lent file. Throws ModelError where there is no address space for its size.
   ModelFile(const std::filesystem::path& path, const LentFile& file);
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return bytes_->all().size(); }
   const std::shared_ptr<FileBytes>& bytes() const { return bytes_; }
-  /// All of it, in place or in `scratch`. Throws ModelError where more than `most` bytes would have
-  /// to be read from the host's function, before that.
+  /// The whole file, in place or in `scratch`. Throws ModelError, before it reads, where more than
+  /// `most` bytes would have to be read by the application's function.
   std::string_view whole(std::vector<std::byte>& scratch, std::uint64_t most) const;
 
  private:

@@ -7,7 +7,7 @@ namespace mulciber {
 namespace fs = std::filesystem;
 namespace {
 
-/// As it stands in the list: without "./", and with "/" between its parts.
+/// The form of a path in the list: without "./", and with "/" between its parts.
 std::string key_of(const fs::path& path) { return path.lexically_normal().generic_string(); }
 
 }  // namespace

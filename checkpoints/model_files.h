@@ -1,4 +1,4 @@
-// Where the files of a model are looked for.
+// The set of files in which a model is found.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,20 @@
 
 namespace mulciber {
 
-/// The file system, or a list of files that the host lends and nothing else.
+/// The file system, or only a list of files that the application lends.
 class ModelFiles {
  public:
   /// The file system.
   ModelFiles() = default;
-  /// Throws ModelError for names that stand twice, are empty, or lead outside of a folder.
+  /// Throws ModelError for names that are repeated, empty, or lead outside of the folder.
   explicit ModelFiles(std::vector<LentFile> files);
 
-  /// A regular file. Of the file system also what open() is to refuse: folders, pipes.
+  /// Whether a file exists. In the file system also true for folders and pipes, which open()
+  /// refuses.
   bool exists(const std::filesystem::path& path) const;
-  /// Throws as ModelFile, and ModelError where it is not in the list.
+  /// Throws as ModelFile does, and ModelError for a file that is not in the list.
   ModelFile open(const std::filesystem::path& path) const;
-  /// Files right in a folder, in no order; none where there is no such folder.
+  /// Files directly in a folder, in no order; empty when there is no such folder.
   std::vector<std::filesystem::path> list(const std::filesystem::path& folder) const;
 
  private:

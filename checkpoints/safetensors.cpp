@@ -16,7 +16,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "tensor bytes are used as they lie in the file");
 
-// The types of the format; blocks are GGUF's alone.
+// The types of the format; block types exist only in GGUF.
 constexpr CheckpointType kTypes[] = {
     CheckpointType::kF64,    CheckpointType::kF32,    CheckpointType::kF16,  CheckpointType::kBF16,
     CheckpointType::kF8E4M3, CheckpointType::kF8E5M2, CheckpointType::kI64,  CheckpointType::kI32,
@@ -24,11 +24,11 @@ constexpr CheckpointType kTypes[] = {
     CheckpointType::kU16,    CheckpointType::kU8,     CheckpointType::kBool,
 };
 
-// The reference implementation's limit on the header, and a rank beyond every known model.
+// The reference implementation's limit of the header, and a rank beyond every known model.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 constexpr std::size_t kHighestRank = 16;
-// Mixture-of-experts checkpoints come near a hundred thousand tensors; the bounds keep the tables
-// of a hostile header of the longest length to a few hundred megabytes.
+// Mixture-of-experts checkpoints have almost a hundred thousand tensors. The bounds keep the tables
+// of a hostile header of maximum length at a few hundred megabytes.
 constexpr std::size_t kMostTensors = 1'000'000;
 constexpr std::size_t kMostMetadata = 100'000;
 constexpr const char* kDamaged = "the file is damaged: download it again";
@@ -41,9 +41,8 @@ struct Entry {
   std::vector<std::uint64_t> offsets;  // begin and end, from the end of the header
 };
 
-/// Reads the header by its grammar, so that nothing but tensor entries is ever stored:
-/// {"__metadata__": {key: text}, name: {"dtype": text, "shape": [n...], "data_offsets": [begin,
-/// end]}}.
+/// Reads the header by its grammar and stores tensor entries alone: {"__metadata__": {key: text},
+/// name: {"dtype": text, "shape": [n...], "data_offsets": [begin, end]}}.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& where) : where_(where) {}

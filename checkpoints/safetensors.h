@@ -16,10 +16,10 @@ namespace mulciber {
 /// Source of the format: https://huggingface.co/docs/safetensors/index
 class SafetensorsFile {
  public:
-  /// Checks the header: length against the file's size, syntax, known types,
-  /// shape products, offsets that cover the data without hole or overlap, unique names. No number
-  /// of the file is trusted, and memory use stays within a small multiple of the header's real
-  /// length. Throws ModelError naming file and tensor.
+  /// Checks the header: length against the file's size, syntax, known types, shape products,
+  /// offsets that cover the data without gap or overlap, unique names. No number of the file is
+  /// trusted, and memory use stays within a small multiple of the header's real length. Throws
+  /// ModelError naming file and tensor.
   explicit SafetensorsFile(ModelFile file);
 
   const std::filesystem::path& path() const { return file_.path(); }

@@ -28,7 +28,7 @@ T at(const std::byte* bytes, std::uint64_t index) {
   return value;
 }
 
-/// A tensor's bytes: where they lie, or, of a file behind a function of the host's, a copy.
+/// A tensor's bytes: in place, or a copy where an application's function reads the file.
 class WholeTensor {
  public:
   explicit WholeTensor(const CheckpointTensor& tensor) : tensor_(tensor) {}
@@ -56,7 +56,7 @@ class WholeTensor {
   mutable std::vector<std::byte> copy_;
 };
 
-/// E4M3 with a scale for `block_rows` x `block_columns` elements each.
+/// E4M3 numbers with one scale for each `block_rows` x `block_columns` elements.
 class Fp8Parts : public BlockParts {
  public:
   Fp8Parts(const CheckpointTensor& values, std::vector<float> scales, std::uint64_t block_rows,
@@ -87,8 +87,8 @@ class Fp8Parts : public BlockParts {
   std::uint64_t columns_, block_rows_, block_columns_;
 };
 
-/// Eight numbers of four bits in a word: of GPTQ neighbours along K, zero points along N; of AWQ
-/// both along N, even ones before odd ones.
+/// Eight four-bit numbers share a word. In GPTQ they are neighbours along K, and zero points along
+/// N; in AWQ both are along N, even ones before odd ones.
 class Int4Parts : public BlockParts {
  public:
   Int4Parts(const CheckpointTensor& numbers, const CheckpointTensor& zeros,
@@ -126,7 +126,7 @@ class Int4Parts : public BlockParts {
     const std::uint32_t stored = along_rows(bytes.zeros, group, row);
     return static_cast<std::uint16_t>(zero_less_one_ ? (stored + 1) & 15 : stored);
   }
-  /// Of GPTQ's, which eight columns share a word of.
+  /// A number of GPTQ, where eight columns share a word.
   std::uint32_t number(const Bytes& bytes, std::uint64_t row, std::uint64_t column) const {
     return at<std::uint32_t>(bytes.numbers, column / 8 * rows_ + row) >> column % 8 * 4 & 15;
   }
@@ -164,8 +164,8 @@ class Int4Parts : public BlockParts {
   WholeTensor numbers_, zeros_, scales_;
   std::uint64_t rows_, columns_, group_;
   bool awq_, zero_less_one_;
-  std::vector<std::uint32_t> group_of_column_;  // empty: neighbours share one
-  std::vector<std::uint32_t> order_;            // of columns, so that neighbours do; empty: none
+  std::vector<std::uint32_t> group_of_column_;  // empty: neighbouring columns share a group
+  std::vector<std::uint32_t> order_;            // column order in which neighbours do; empty: none
 };
 
 class Finder {
@@ -265,7 +265,7 @@ class Finder {
   }
 
  private:
-  /// Columns by group, and in each as they were; empty where a group has not its number of them.
+  /// Columns sorted by group, stably; empty where a group has the wrong number of columns.
   static std::vector<std::uint32_t> sorted_by_group(const std::vector<std::uint32_t>& groups_of,
                                                     std::uint64_t group, std::uint64_t groups) {
     std::vector<std::uint32_t> order(groups_of.size());
@@ -276,7 +276,7 @@ class Finder {
     return order;
   }
 
-  /// What `.g_idx` says; empty where it is not there or says that neighbours share a group.
+  /// The content of `.g_idx`; empty where it is missing or groups are neighbouring columns.
   std::vector<std::uint32_t> groups_of_columns(const std::string& stem, std::uint64_t columns,
                                                std::uint64_t groups, std::uint64_t group) const {
     std::vector<std::uint32_t> result;

@@ -23,7 +23,7 @@ int byte_at(const std::byte* at) { return std::to_integer<int>(*at); }
 int low(const std::byte* at) { return byte_at(at) & 15; }
 int high(const std::byte* at) { return byte_at(at) >> 4; }
 
-// Blocks of 32. Four-bit values: the low nibbles are the first half of the block, the high ones the
+// Blocks of 32. Low nibbles are the first half of a block of four-bit values, high nibbles the
 // second.
 
 void read_q4_0(const std::byte* block, float* out) {
@@ -42,7 +42,7 @@ void read_q4_1(const std::byte* block, float* out) {
   }
 }
 
-// The fifth bits of all 32 values stand in one word.
+// One word holds the fifth bits of all 32 values.
 int fifth_bit(uint32_t word, int i) { return static_cast<int>(word >> i & 1) << 4; }
 
 void read_q5_0(const std::byte* block, float* out) {
@@ -69,7 +69,7 @@ void read_q8_0(const std::byte* block, float* out) {
   for (int i = 0; i < 32; ++i) out[i] = scale * static_cast<float>(load<int8_t>(block + 2 + i));
 }
 
-// Nibbles are codes of these integers.
+// Nibbles are indices into these integers.
 constexpr float kIQ4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                   1,    13,   25,  38,  53,  69,  89,  113};
 // Magnitudes of E2M1.
@@ -111,7 +111,7 @@ void read_int4(const std::byte* block, float* out) {
   }
 }
 
-// Blocks of 256 with scales of their own for every 16 or 32 values.
+// Blocks of 256, with a scale for every 16 or 32 values.
 
 void read_q2_k(const std::byte* block, float* out) {
   const std::byte* scales = block;
@@ -132,7 +132,7 @@ void read_q3_k(const std::byte* block, float* out) {
   const float scale = half_at(block + 108);
   for (int i = 0; i < 256; ++i) {
     const int group = i / 16, half = i / 128, shift = i % 128 / 32;
-    // Six bits of each of the sixteen scales: four in the first eight bytes, two in the last four.
+    // Each of the sixteen scales has six bits: four in the first eight bytes, two in the last four.
     const int nibble = group < 8 ? low(packed + group) : high(packed + group - 8);
     const int upper = byte_at(packed + 8 + group % 4) >> (group / 4 * 2) & 3;
     const int value = (byte_at(values + half * 32 + i % 32) >> (shift * 2) & 3) -
@@ -179,7 +179,7 @@ void read_q5_k(const std::byte* block, float* out) {
 void read_q6_k(const std::byte* block, float* out) {
   const float scale = half_at(block + 208);
   for (int i = 0; i < 256; ++i) {
-    // In each half of 128 values: four runs of 32, whose low bits share 64 bytes and high bits 32.
+    // Each half of 256 values has four runs of 32, whose low bits share 64 bytes and high bits 32.
     const int half = i / 128, run = i % 128 / 32;
     const std::byte* four = block + half * 64 + run % 2 * 32 + i % 32;
     const int upper = byte_at(block + 128 + half * 32 + i % 32) >> (run * 2) & 3;
@@ -201,7 +201,7 @@ void read_iq4_xs(const std::byte* block, float* out) {
   }
 }
 
-// Magnitudes stand in a table of the type.
+// Magnitudes are entries of a table of the type.
 template <DataType type>
 void read_grid(const std::byte* block, float* out) {
   const uint32_t format = grid_format(type), length = GRID_LENGTH(format);

@@ -1,4 +1,4 @@
-// Values of checkpoint tensors as floats, blocks dequantized.
+// Reads values of checkpoint tensors as floats and dequantizes blocks.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace mulciber {
 
-/// For messages about a type that has no float values.
+/// Named in messages about a type that has no float values.
 constexpr const char* kReadableTypes =
     "F64, F32, F16, BF16, the block types of GGUF, and matrices in F8_E4M3 with a multiple of 32 "
     "columns are supported";
@@ -22,7 +22,7 @@ bool has_float_values(CheckpointType type);
 /// whole blocks of the type. Throws ModelError for a type that has_float_values() refuses. Source
 /// of the blocks: ggml, https://github.com/ggml-org/ggml (ggml-common.h), by their layout.
 std::vector<float> read_floats(const CheckpointTensor& tensor, uint64_t first, uint64_t count);
-/// The same of `count` elements in memory.
+/// Converts `count` elements in memory in the same way.
 std::vector<float> floats_of(CheckpointType type, std::span<const std::byte> blocks,
                              uint64_t count);
 

@@ -83,7 +83,7 @@ Found find_source(const WeightSource& source, const Checkpoint& checkpoint,
                        : "the file and config.json disagree: download both from one revision");
 }
 
-/// The order of columns in which all sources are in blocks; null: there is none.
+/// The column order in which all sources have blocks; null: there is none.
 const std::vector<uint32_t>* common_order(const WeightSpec& spec, std::span<const Found> sources) {
   const auto order = [](const Found& found) {
     const bool sorted = found.tensor && found.tensor->sorted;
@@ -99,7 +99,7 @@ const std::vector<uint32_t>* common_order(const WeightSpec& spec, std::span<cons
   return order(sources.front());
 }
 
-/// The type in which one source is stored.
+/// The type in which one source is stored on the device.
 DataType storage_type(const WeightSpec& spec, const WeightSource& source, const Found& found,
                       MatrixStorage storage) {
   if (spec.role == WeightRole::kVector) return DataType::kF32;
@@ -107,14 +107,15 @@ DataType storage_type(const WeightSpec& spec, const WeightSource& source, const 
   if (found.exponents) return DataType::kMXFP4;
   const DataType type = device_type(found.tensor->type).value_or(DataType::kF32);
   if (source.form == SourceForm::kPlusOne || !source.row_scales.empty()) return DataType::kF32;
-  // Blocks stay or become numbers; rows of the file's blocks must be rows of the weight.
+  // Blocks can stay only where rows of the file's blocks are rows of the weight; otherwise they
+  // become plain numbers.
   const bool whole =
       source.form == SourceForm::kAsInFile && source.shape.columns() % block_elements(type) == 0;
   if (!is_block_type(type) || whole) return type;
   return spec.role == WeightRole::kExperts ? DataType::kF16 : DataType::kF32;
 }
 
-/// One type for values of all of these. None: each source may keep its own, in a segment.
+/// One type for values of all these types. None: each source may keep its own type, in a segment.
 std::optional<DataType> common_type(const WeightSpec& spec, std::span<const DataType> types) {
   if (std::ranges::all_of(types, [&](DataType type) { return type == types.front(); }))
     return types.front();
@@ -123,7 +124,7 @@ std::optional<DataType> common_type(const WeightSpec& spec, std::span<const Data
   return spec.in_turns > 1 ? std::optional(DataType::kF32) : std::nullopt;
 }
 
-/// Into segments, each of neighbouring sources of one type.
+/// Divides sources into segments, each of neighbouring sources of one type.
 void divide(const WeightSpec& spec, std::span<const DataType> types, Resolved& result) {
   if (const std::optional<DataType> type = common_type(spec, types)) {
     result.segments.push_back({*type, spec.shape});
@@ -142,7 +143,7 @@ void divide(const WeightSpec& spec, std::span<const DataType> types, Resolved& r
   }
 }
 
-/// bf16 of a number that is one.
+/// Converts a float that bf16 represents exactly.
 uint16_t upper_half(float value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
 }
@@ -227,7 +228,7 @@ std::vector<float> Converted::floats(uint64_t first, uint64_t count) const {
 }
 
 std::vector<std::byte> Converted::mxfp4_blocks(uint64_t first, uint64_t count) const {
-  constexpr uint64_t kNumbers = kMxBlock / 2;  // bytes of a block
+  constexpr uint64_t kNumbers = kMxBlock / 2;  // bytes of numbers in a block
   std::vector<std::byte> scratch, more, result;
   const auto numbers = tensor->read(first / 2, count / 2, scratch);
   const auto powers = exponents->read(first / kMxBlock, count / kMxBlock, more);

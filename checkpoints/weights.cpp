@@ -22,17 +22,17 @@ uint64_t weight_bytes(const WeightTable& table, const Checkpoint& checkpoint,
   return total;
 }
 
-/// A weight that is being read: a segment of it, of that a group of sources, of that a piece.
+/// The state of a weight that is being read: a segment, in it a group of sources, in it a piece.
 struct WeightReader::Open {
   Resolved resolved;
   size_t segment = 0;
-  std::vector<Converted> sources;  // of the segment
-  size_t group = 0;                // its first source: as many as take turns belong together
-  uint64_t first = 0;              // element of each, or row where rows take turns, that comes next
-  uint64_t offset = 0;             // bytes of the segment that are written
+  std::vector<Converted> sources;  // sources of the segment
+  size_t group = 0;                // index of the first source of a group of interleaved sources
+  uint64_t first = 0;              // next element of each source, or next interleaved row
+  uint64_t offset = 0;             // bytes of the segment written so far
 
-  /// Elements of one source, at most so many bytes of them where they need no conversion. Result:
-  /// bytes written.
+  /// Writes elements of one source; without conversion at most `most` bytes. Returns the bytes
+  /// written.
   uint64_t write_piece(WeightSink& sink, uint64_t most) {
     const Converted& source = sources[group];
     const uint64_t elements = source.rows * source.columns;
@@ -51,7 +51,7 @@ struct WeightReader::Open {
     return advance(count, elements, 1, bytes.size());
   }
 
-  /// Rows of sources of one shape, in turn.
+  /// Writes interleaved rows of sources of one shape.
   uint64_t write_rows_in_turns(WeightSink& sink, size_t turns) {
     const auto taking_turns = std::span<const Converted>(sources).subspan(group, turns);
     const uint64_t rows = taking_turns.front().rows, columns = taking_turns.front().columns;
@@ -68,7 +68,7 @@ struct WeightReader::Open {
     return advance(count, rows, turns, piece.size());
   }
 
-  /// The segment without sources.
+  /// Writes the segment without sources.
   uint64_t write_column_order(WeightSink& sink) const {
     const auto bytes = std::as_bytes(std::span(*resolved.column_order));
     sink.write(segment, 0, bytes);
@@ -133,7 +133,7 @@ void WeightReader::open_segment() {
 }
 
 void WeightReader::close_segment() {
-  // The sink has its copy: what was read of the file need not stay in memory.
+  // The sink has its copy: pages of the file can leave memory.
   for (const Converted& source : open_->sources)
     for (const CheckpointTensor* tensor : {source.tensor, source.exponents})
       if (tensor) tensor->release();
@@ -161,7 +161,7 @@ bool WeightReader::step(uint64_t bytes) {
 
 namespace {
 
-/// Hands everything on, and tells whenever a weight begins.
+/// Passes everything on, and reports when a weight begins.
 class TellingSink : public WeightSink {
  public:
   TellingSink(WeightSink& to, std::function<void()> tell) : to_(to), tell_(std::move(tell)) {}
