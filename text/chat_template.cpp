@@ -16,7 +16,7 @@ using jinja::Value;
 
 constexpr const char* kDefault = "default";
 constexpr const char* kToolUse = "tool_use";
-// Of a file behind a function of the host's; the longest known template has 30 kB.
+// Bound for a file behind an application's function; the longest known template has 30 kB.
 constexpr std::uint64_t kLongestText = 16 << 20;
 
 bool is_there(const fs::path& path) {
@@ -29,7 +29,7 @@ std::string read_text(const ModelFile& file) {
   return std::string(file.whole(scratch, kLongestText));
 }
 
-/// A special token stands as its text or as an object that describes it.
+/// A special token is written as its text or as an object that describes it.
 void read_special_tokens(const Json& config, std::map<std::string, std::string>& tokens) {
   constexpr std::array<const char*, 7> kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                  "pad_token", "cls_token", "mask_token"};
@@ -75,12 +75,12 @@ Value text_part(const Value& text) {
   return Value::dict(std::move(part));
 }
 
-/// A text as a list of one part.
+/// Wraps a text in a list of one part.
 Value in_parts(const Value& content) {
   return content.is_string() ? Value::list({text_part(content)}) : content;
 }
 
-/// A list of parts as a text, with a line for each picture.
+/// Joins a list of parts to a text, with a line for each image.
 Value as_text(const Value& content, const std::string& placeholder) {
   if (!content.is(jinja::Kind::kList)) return content;
   std::string text;
@@ -149,7 +149,7 @@ ChatTemplate ChatTemplate::read(const Checkpoint& checkpoint, bool with_template
     if (config) read_special_tokens(*config, found.special_tokens_);
     if (!with_templates) return found;
 
-    // Later ones replace earlier ones of the same name.
+    // Later templates replace earlier ones of the same name.
     const auto add_from = [&](const Json& json, const fs::path& path) {
       const auto entry = json.find("chat_template");
       if (entry == json.end() || entry->is_null()) return;
@@ -194,7 +194,7 @@ ChatTemplate ChatTemplate::choose(const std::string& name_or_file, const Checkpo
                      "is neither a known name nor a file",
                      "known names: " + known_template_names());
   std::map<std::string, std::string> tokens = read(checkpoint, false).special_tokens_;
-  // A file without such a token has nothing to begin or end with.
+  // A missing token becomes an empty text, so that templates can print it.
   for (const char* name : {"bos_token", "eos_token"}) tokens.emplace(name, "");
   if (!known)
     return ChatTemplate(read_text(fs::path(name_or_file)), name_or_file, std::move(tokens));
@@ -234,7 +234,8 @@ std::string ChatTemplate::render_json(std::string_view messages,
 
 void ChatTemplate::show_pictures_as(std::string placeholder) {
   placeholder_ = std::move(placeholder);
-  // Those that take lists of parts print their texts; others refuse them, or print the list.
+  // A template that takes lists of parts prints the text of a part; others throw, or print the list
+  // itself.
   constexpr const char* kText = "what is said";
   jinja::Dict message;
   message.set(Value::string("role"), Value::string("user"));

@@ -1,4 +1,5 @@
-// From the messages of a conversation to the text and the ids that a model was trained on.
+// Chat templates: convert the messages of a conversation to the text and ids that a model was
+// trained on.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct ChatRenderOptions {
   std::string tools_json;             // a list of tools; empty: none
   /// Further variables of the template as JSON texts, such as {"enable_thinking", "false"}.
   std::map<std::string, std::string> variables;
-  std::optional<std::tm> now;  // what the template sees as today; the local time where not given
+  std::optional<std::tm> now;  // the date that the template sees; default: local time
 };
 
 /// The chat templates of one model, with its special tokens.
@@ -35,42 +36,43 @@ class ChatTemplate {
   ChatTemplate(std::string_view source, const std::string& where,
                std::map<std::string, std::string> special_tokens = {});
 
-  /// Of a GGUF file (tokenizer.chat_template, and tokenizer.chat_template.NAME) or a Hugging Face
-  /// folder (chat_template.jinja, and additional_chat_templates/NAME.jinja; or chat_template in
-  /// tokenizer_config.json, a text or a list of named ones; or chat_template.json). No value where
-  /// the model brings none: a base model. Throws ModelError when there is one that cannot be read,
-  /// naming file and line.
+  /// Loads the templates of a GGUF file (tokenizer.chat_template, and tokenizer.chat_template.NAME)
+  /// or a Hugging Face folder (chat_template.jinja, and additional_chat_templates/NAME.jinja; or
+  /// chat_template in tokenizer_config.json, a text or a list of named ones; or
+  /// chat_template.json). No value for a base model, which has none. Throws ModelError when there
+  /// is one that cannot be read, naming file and line.
   static std::optional<ChatTemplate> load(const Checkpoint& checkpoint);
 
-  /// A template by its name (text/known_templates.h) or out of a file of Jinja, with the special
-  /// tokens that the model's files have. Throws ModelError where there is neither such a name nor
+  /// Chooses a template by its name (text/known_templates.h) or from a file of Jinja, with the
+  /// special tokens of the model's files. Throws ModelError where there is neither such a name nor
   /// such a file.
   static ChatTemplate choose(const std::string& name_or_file, const Checkpoint& checkpoint);
 
-  /// The template "tool_use" where there are tools and it exists, otherwise "default". Throws
-  /// ModelError with the line: what the template refuses (roles that do not alternate, say) or
-  /// cannot compute.
+  /// Renders the template "tool_use" where there are tools and it exists, otherwise "default".
+  /// Throws ModelError with the line for what the template refuses (roles that do not alternate,
+  /// say) or cannot compute.
   std::string render(std::span<const ChatMessage> messages,
                      const ChatRenderOptions& options = {}) const;
-  /// The same for messages as a JSON list of objects, which may hold more than role and content.
+  /// Renders messages given as a JSON list of objects, which may have more members than role and
+  /// content.
   std::string render_json(std::string_view messages, const ChatRenderOptions& options = {}) const;
 
   std::vector<std::string> names() const;
   const std::map<std::string, std::string>& special_tokens() const { return special_tokens_; }
-  /// Texts that end an answer, beside the model's own tokens for that.
+  /// Texts that end an answer, in addition to the model's own end tokens.
   const std::vector<std::string>& stops() const { return stops_; }
-  /// Of a model that sees pictures: what its prompts have in a picture's place. Messages then have
-  /// lists of parts for contents where the template takes such ({"type": "image"}, {"type": "text",
-  /// "text": ...}), as those of transformers' processors do; otherwise texts, in which that stands,
-  /// a line for each picture.
+  /// For a model that sees images: sets the text that stands for an image in prompts. Where the
+  /// template supports lists of parts ({"type": "image"}, {"type": "text", "text": ...}), like the
+  /// templates of transformers' processors, messages have such lists as content. Otherwise the
+  /// content is a text with the placeholder on a line of its own for each image.
   void show_pictures_as(std::string placeholder);
-  /// Its text is plain: special tokens in it do not count as such, and what begins a text is still
-  /// to be added.
+  /// Whether the template writes plain text: special tokens in it do not count as such, and the
+  /// tokens that begin a text are still to be added.
   bool plain() const { return plain_; }
 
  private:
   ChatTemplate() = default;
-  /// What a model's files hold: special tokens and, where asked for, templates, perhaps none.
+  /// Reads special tokens and, if asked for, templates from a model's files; there may be none.
   static ChatTemplate read(const Checkpoint& checkpoint, bool with_templates);
   void add(const std::string& name, std::string_view source, const std::string& where);
   const jinja::Template& chosen(bool with_tools) const;
@@ -82,13 +84,13 @@ class ChatTemplate {
   std::map<std::string, std::string> special_tokens_;
   std::vector<std::string> stops_;
   bool plain_ = false;
-  std::string placeholder_;  // of pictures; empty: the model sees none
+  std::string placeholder_;  // stands for an image; empty: the model sees no images
   bool takes_parts_ = false;
 };
 
 /// The ids of a rendered conversation. Special tokens in its text count as such, and none are
 /// added: the template has written them. (A message that spells out a special token becomes that
-/// token, as in transformers.) Throws ModelError as render().
+/// token, like in transformers.) Throws the errors of render().
 std::vector<std::int32_t> chat_ids(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                    std::span<const ChatMessage> messages,
                                    const ChatRenderOptions& options = {});

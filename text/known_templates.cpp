@@ -8,7 +8,7 @@ constexpr const char* kChatMl =
     "endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-// Gemma and Mistral know no system role: its text stands before the first question.
+// Gemma and Mistral have no system role: its text precedes the first question.
 constexpr const char* kGemma =
     "{{ bos_token }}{% set ns = namespace(system='') %}{% for m in messages %}"
     "{% if m.role == 'system' %}{% set ns.system = m.content + '\\n\\n' %}"
@@ -32,8 +32,8 @@ constexpr const char* kMistral =
     "ns.system = '' %}"
     "{% else %}{{ m.content + eos_token }}{% endif %}{% endfor %}";
 
-// A base model goes on with what it sees: examples show how long answers are, that they end, and
-// that a question may refer to what was said before.
+// A base model continues the text that it sees: the examples show the length of answers, that they
+// end, and that a question may refer to an earlier one.
 constexpr const char* kDialogue =
     "{% if messages and messages[0].role == 'system' %}{{ messages[0].content | trim }}"
     "{% else %}The following is a conversation with an AI assistant. The assistant is helpful, "

@@ -1,4 +1,4 @@
-// Chat templates that are known by name, for files that bring none.
+// Chat templates known by name, for models whose files have none.
 #pragma once
 
 #include <span>
@@ -10,19 +10,19 @@ namespace mulciber {
 struct KnownTemplate {
   std::string_view name;
   const char* source;
-  /// Texts that end an answer, where the vocabulary has no token for them.
+  /// Texts that end an answer where the vocabulary has no token for that.
   std::span<const char* const> stops;
-  bool plain = false;  // a transcript in plain words: its text holds no special tokens
+  bool plain = false;  // a plain-text transcript without special tokens
 };
 
-/// In the order of their names.
+/// All known templates, sorted by name.
 std::span<const KnownTemplate> known_templates();
 /// Their names for a message: "chatml, dialogue, ...".
 std::string known_template_names();
-/// nullptr where there is none of that name.
+/// nullptr where there is no template of that name.
 const KnownTemplate* find_known_template(std::string_view name);
 
-/// The one for models that were not made for conversations.
+/// The template for models that were not trained on conversations.
 inline constexpr std::string_view kDialogueTemplate = "dialogue";
 
 }  // namespace mulciber

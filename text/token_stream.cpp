@@ -8,10 +8,10 @@
 namespace mulciber {
 namespace {
 
-constexpr std::size_t kBefore = 6;  // tokens in front that are decoded along
+constexpr std::size_t kBefore = 6;  // preceding tokens that are decoded along
 
-/// Bytes at the end that begin a character which is not all there, and replacement characters,
-/// which stand for such bytes where a tokenizer decodes to valid UTF-8.
+/// Number of bytes at the end that begin an incomplete character, or that are a replacement
+/// character, which stands for such bytes where a tokenizer decodes to valid UTF-8.
 std::size_t incomplete_bytes(std::string_view text) {
   if (text.ends_with(kReplacementCharacter)) return kReplacementCharacter.size();
   for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {

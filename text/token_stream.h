@@ -1,4 +1,4 @@
-// Text out of tokens as they come, character by whole character, and texts that end it.
+// Streams text from tokens, in whole characters, and detects stop texts.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace mulciber {
 
-/// The text of tokens that a model chose. Its embedding may have rows that no token has (models are
-/// filled up to round numbers): their ids are no text.
+/// The text of tokens that a model chose. Ids beyond the vocabulary give no text: an embedding may
+/// have more rows than tokens, because models are padded to round numbers.
 std::string written_text(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
                          bool skip_special = true);
 
-/// Turns tokens into text piece by piece. What push() and finish() return is, joined, the text of
-/// all tokens.
+/// Turns tokens into text piece by piece. The results of push() and finish(), joined, are the text
+/// of all tokens.
 class TokenStream {
  public:
-  /// before: what the text follows; a tokenizer may spell a word by what stands in front of it.
+  /// before: tokens that precede the text; a tokenizer may spell a word depending on them.
   TokenStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before,
               bool skip_special = true);
 
-  /// The text that is certain now. Nothing while a character is incomplete.
+  /// Returns the text that is final now; nothing while a character is incomplete.
   std::string push(std::int32_t id);
-  /// What is left, complete or not.
+  /// Returns the rest, complete or not.
   std::string finish();
 
  private:
@@ -34,26 +34,26 @@ class TokenStream {
   const Tokenizer& tokenizer_;
   bool skip_special_;
   std::vector<std::int32_t> ids_;
-  // Text up to `shown_` was returned; it is decoded from `begin_` on, so that a word's start is
-  // seen.
+  // Text up to token `shown_` was returned. Decoding starts at token `begin_`, so that the start of
+  // a word is decoded in its context.
   std::size_t begin_ = 0, shown_ = 0;
 };
 
-/// A token as a person sees it: U+2581 for a space that begins a word, and the vocabulary's piece
-/// for special tokens and for what is no whole character alone. Empty for an id that no token has.
+/// A token for display: U+2581 for a space that begins a word, and the vocabulary's piece for
+/// special tokens and for incomplete characters. Empty for an id without a token.
 std::string token_text(const Tokenizer& tokenizer, std::int32_t id);
 
-/// The bytes that a token adds to a text, given the text that it is decoded to: of one that is no
-/// whole character alone, decoding shows U+FFFD.
+/// The bytes that a token adds to a text. decoded: the token's decoded text, in which an incomplete
+/// character appears as U+FFFD.
 std::string token_bytes(const Tokenizer& tokenizer, std::int32_t id, std::string decoded);
 
-/// Holds text back while it may be the beginning of a text that ends everything.
+/// Holds text back while it may be the beginning of a stop text.
 class StopFilter {
  public:
   explicit StopFilter(std::vector<std::string> stops);
-  /// What may be shown now. Once a stop text has come, nothing more.
+  /// Returns the text that may be shown now; nothing after a stop text.
   std::string push(const std::string& text);
-  /// What was held back, where no stop text came.
+  /// Returns the text held back, if no stop text came.
   std::string finish();
   bool stopped() const { return stopped_; }
 

@@ -16,7 +16,7 @@ namespace mulciber {
 namespace fs = std::filesystem;
 namespace {
 
-/// A SentencePiece file with what tokenizer_config.json says, or else the family's habit, about
+/// Loads a SentencePiece file. tokenizer_config.json, or else the habit of the family, gives the
 /// tokens around a text.
 std::shared_ptr<const Tokenizer> load_sentencepiece(const Checkpoint& checkpoint,
                                                     const char* name) {

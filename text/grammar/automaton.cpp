@@ -30,7 +30,7 @@ class Compiler {
     }
     bodies_.push_back(static_cast<uint32_t>(made_.states.size()));
     find_alike_rules();
-    // Expressions that became rules of their own may hold others.
+    // Bodies of an own rule may contain further own rules.
     for (size_t i = 0; i < own_rules_.size(); ++i)
       finish(made_.starts[own_rules_[i].rule], own_rules_[i].part);
     made_.root = rules_.root;
@@ -43,7 +43,7 @@ class Compiler {
     Part part;
   };
 
-  /// States of rules that are alike, one by one.
+  /// Pairs the states of rules that are alike.
   void find_alike_rules() {
     for (uint32_t rule = 0; rule + 1 < bodies_.size(); ++rule) {
       const uint32_t other = rules_.rules()[rule].alike;
@@ -78,8 +78,8 @@ class Compiler {
 
   void finish(uint32_t start, Part body) { made_.states[add(start, body)].end = true; }
 
-  /// Adds what matches an expression behind `from`; gives the state behind it. Nothing is added
-  /// that leads back to `from`.
+  /// Adds states that match an expression from `from` on; returns the state after it. No added edge
+  /// leads back to `from`.
   uint32_t add(uint32_t from, Part part) {
     const Rules::Expression& e = rules_[part];
     switch (e.kind) {
@@ -108,7 +108,7 @@ class Compiler {
     }
     return to;
   }
-  /// Shares the first bytes of sequences that come one after the other.
+  /// Reuses the edge of the previous sequence while their first bytes agree.
   uint32_t step(uint32_t from, const ByteRange& range) {
     for (const Automaton::Edge& known : made_.states[from].edges)
       if (known.first == range.first && known.last == range.last && last_step_ == known.to)
@@ -118,7 +118,7 @@ class Compiler {
 
   uint32_t add_choice(uint32_t from, const std::vector<Part>& parts) {
     const uint32_t to = state();
-    // Texts share their beginnings: an enumeration of thousands is one tree.
+    // Texts share their common prefixes: an enumeration of thousands of texts is one tree.
     const uint32_t root = state();
     empty(from, root);
     std::map<std::pair<uint32_t, uint8_t>, uint32_t> tree;
@@ -147,7 +147,8 @@ class Compiler {
     const auto copy = [&](uint32_t at) {
       return copies > 2 && !is_small(body) ? call(at, own_rule(body)) : add(at, body);
     };
-    // Behind the first copy, and behind any other from which the last is as far away.
+    // The state after the first copy is alike to every later one that is at least kAlikeBytes
+    // copies before the last.
     uint32_t first = from;
     for (uint32_t i = 0; i < e.least; ++i) {
       from = copy(from);
@@ -188,14 +189,14 @@ class Compiler {
 
   const Rules& rules_;
   Automaton made_;
-  std::map<Part, uint32_t> own_;  // expressions that are rules of their own
+  std::map<Part, uint32_t> own_;  // expressions that became rules of their own
   std::vector<OwnRule> own_rules_;
-  std::vector<uint32_t> bodies_;  // where the states of each rule begin, and those behind the last
+  std::vector<uint32_t> bodies_;  // first state of each rule, then the end
   uint32_t last_step_ = 0;
 };
 
-/// States from which the end of their rule is reached: with_bytes, by any text; else by the empty
-/// one.
+/// The states from which the end of their rule can be reached: with_bytes, by any text; else
+/// without reading a byte.
 std::vector<bool> reaching_end(const Automaton& a, bool with_bytes) {
   struct Caller {
     uint32_t from, rule, to;
@@ -239,7 +240,7 @@ std::vector<bool> reaching_end(const Automaton& a, bool with_bytes) {
   return reaches;
 }
 
-/// Takes away what leads nowhere.
+/// Removes edges to states that never reach an end.
 void prune(Automaton& a, const std::vector<bool>& alive) {
   for (Automaton::State& state : a.states) {
     std::erase_if(state.edges, [&](const auto& edge) { return !alive[edge.to]; });
@@ -268,7 +269,7 @@ std::set<uint32_t> first_calls(const Automaton& a, uint32_t rule) {
   return called;
 }
 
-/// A rule that may call itself before its first byte.
+/// Throws for a rule that may call itself before its first byte.
 void refuse_left_recursion(const Automaton& a, const Rules& rules) {
   enum : uint8_t { kNew, kOpen, kDone };
   std::vector<uint8_t> seen(a.starts.size(), kNew);
@@ -295,7 +296,7 @@ void refuse_left_recursion(const Automaton& a, const Rules& rules) {
       if (seen[next] == kNew)
         enter(next);
       else if (seen[next] == kOpen) {
-        // The rules of the circle that have names are those of the text.
+        // Name the rule of the cycle that has a name in the grammar's text.
         auto named = path.rbegin();
         while (named->rule >= rules.rules().size() && named->rule != next) ++named;
         const std::string name = named->rule < rules.rules().size()
@@ -325,7 +326,7 @@ void find_classes(Automaton& a) {
   a.class_count = number + 1;
 }
 
-/// Whether bytes may still come before the end of the rule.
+/// Marks states from which bytes may still follow before the end of the rule.
 void find_what_goes_on(Automaton& a) {
   std::vector<std::vector<uint32_t>> before(a.states.size());
   std::vector<uint32_t> open;

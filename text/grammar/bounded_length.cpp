@@ -10,21 +10,22 @@
 namespace mulciber {
 namespace {
 
-/// The positions of characters in a pattern, and which may follow which.
+/// The positions of characters in a pattern, and the positions that may follow each.
 class Positions {
  public:
-  /// A part of the pattern: whether it matches nothing, and where it begins and ends otherwise.
+  /// A part of the pattern: whether it matches the empty text, its first positions and its last
+  /// ones.
   struct Piece {
     bool nullable = true;
     std::vector<uint32_t> first = {}, last = {};
   };
 
-  /// most: repetitions beyond it make no difference.
+  /// most: more repetitions make no difference.
   Positions(const Rules& rules, const std::set<Part>& characters, uint32_t most)
       : rules_(rules), characters_(characters), most_(most) {}
 
   Piece add(Part part) {
-    constexpr size_t kMostSteps = 1'000'000;  // nothing may be repeated very often, too
+    constexpr size_t kMostSteps = 1'000'000;  // limits repetitions, also those of an empty text
     if (++steps_ > kMostSteps) refuse_size();
     if (characters_.contains(part)) return one(part);
     const Rules::Expression& e = rules_[part];
@@ -121,10 +122,11 @@ Part with_length(Rules& rules, Part pattern, const std::set<Part>& characters, u
   Positions positions(rules, characters, most);
   const Positions::Piece whole = positions.add(pattern);
   const std::set<uint32_t> ends(whole.last.begin(), whole.last.end());
-  // Rules by position and number of characters, the former's among them. Without an upper bound
-  // there is one number for all that are enough.
+  // Rules by position and number of characters, including the position's own. Without an upper
+  // bound all counts of at least `least` share one number.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
-  // Far from both bounds rules of a position are alike: by position and whether there are enough.
+  // Far from both bounds the rules of a position are alike; the key is the position and whether the
+  // count suffices.
   std::map<std::pair<uint32_t, bool>, uint32_t> far;
   const auto add_rule = [&](uint32_t position, uint32_t count) {
     const uint32_t rule = rules.add_rule("a bounded pattern");

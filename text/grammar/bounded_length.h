@@ -1,4 +1,4 @@
-// Patterns whose texts have a bounded number of characters.
+// Patterns that match texts with a bounded number of characters.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace mulciber {
 
-/// Positions in patterns whose lengths are bounded, and ways from one to the next, at most. Beyond,
-/// ModelError is thrown.
+/// Most positions in a pattern of bounded length, and most pairs of a position and its follower.
+/// Beyond them with_length() throws ModelError.
 constexpr size_t kMostPositions = 5000, kMostFollowers = 200'000;
 
-/// What `pattern` matches in from `least` to `most` characters (kUnbounded: any number): a rule for
-/// each position in it and number of characters before it. characters: the expressions that match
-/// one; `pattern` is made of these, sequences, choices and repetitions. Source: the position
-/// automaton of Glushkov 1961, doi:10.1070/RM1961v016n05ABEH004112.
+/// Restricts `pattern` to texts of `least` to `most` characters (kUnbounded: any number), by a rule
+/// for each of its positions and number of earlier characters. characters: the expressions that
+/// match one character; `pattern` consists of these, sequences, choices and repetitions. Source:
+/// the position automaton of Glushkov 1961, doi:10.1070/RM1961v016n05ABEH004112.
 Part with_length(Rules& rules, Part pattern, const std::set<Part>& characters, uint32_t least,
                  uint32_t most);
 

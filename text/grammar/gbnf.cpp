@@ -1,4 +1,4 @@
-// GBNF, llama.cpp's notation of grammars.
+// GBNF, the grammar notation of llama.cpp.
 #include <fmt/format.h>
 
 #include <map>
@@ -48,7 +48,7 @@ class GbnfReader {
     return fmt::format("has an unexpected '{}'", printable(utf8(at_.peek())));
   }
 
-  /// Blanks and comments; lines: over the end of the line as well.
+  /// Skips blanks and comments; lines: also line ends.
   void skip(bool lines) {
     while (!at_.done()) {
       if (at_.peek() == '#') {
@@ -77,7 +77,7 @@ class GbnfReader {
   Part alternatives(bool nested) {
     std::vector<Part> parts = {sequence(nested)};
     while (true) {
-      // An alternative may stand on a line of its own.
+      // An alternative may begin on a new line.
       const CharacterReader before = at_;
       skip(true);
       if (!at_.take("|")) {

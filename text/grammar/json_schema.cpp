@@ -1,4 +1,4 @@
-// JSON schemas (draft 2020-12, as far as it is supported) as grammars of the texts that are valid.
+// Converts JSON schemas (a part of draft 2020-12) to grammars of the valid texts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ const std::string kNotation = kSchemaNotation;
   refuse_grammar(kNotation + " at " + path, std::move(problem), std::move(remedy));
 }
 
-/// Keywords, and the type whose values they are about.
+/// A keyword and the type of the values that it restricts.
 struct Keyword {
   const char* name;
   const char* type;
@@ -73,7 +73,7 @@ class SchemaReader {
   Part described(const Json& given, const std::string& path) {
     if (given.is_boolean()) return given.get<bool>() ? text_.value() : rules_.choice({});
     if (!given.is_object()) refuse(path, "is no schema: it must be an object, true or false");
-    // A reference alone is a call, which may be recursive.
+    // A reference alone becomes a call, which may be recursive.
     if (const auto target = lone_reference(given)) return reference(*target, path);
     const Json flat = merger_.flattened(given, path);
     for (const char* name : {"anyOf", "oneOf"}) {
@@ -162,7 +162,7 @@ class SchemaReader {
       }
       if (types.empty()) refuse(path, "allows no type");
     } else if (!flat.contains("enum") && !flat.contains("const")) {
-      // Without a type, keywords say what is meant.
+      // Without a type, the keywords determine it.
       for (const Keyword& keyword : kKeywords)
         if (*keyword.type && flat.contains(keyword.name)) types.insert(keyword.type);
     }
@@ -175,7 +175,7 @@ class SchemaReader {
     if (type == "array") return rules_.shared(path, array(flat, path));
     if (type == "string") return string(flat, path);
     if (type == "number" || type == "integer") {
-      // Multiples of a whole number are whole.
+      // Multiples of a whole number are whole numbers.
       const bool whole = type == "integer" || whole_multiples(flat);
       const NumberBounds bounds = number_bounds(flat, path, whole);
       return whole ? text_.integer(bounds) : text_.number(bounds);
@@ -228,7 +228,7 @@ class SchemaReader {
       for (size_t i = 0; i < flat["prefixItems"].size(); ++i)
         first.push_back(schema(flat["prefixItems"][i], fmt::format("{}/prefixItems/{}", path, i)));
     }
-    // Without items, no more than the first ones are written, unless there must be more.
+    // Without `items`, the array has only the first items, unless minItems asks for more.
     const bool more = flat.contains("items") || first.empty() || least > first.size();
     const Part item = !more                    ? rules_.choice({})
                       : flat.contains("items") ? schema(flat["items"], path + "/items")
@@ -242,7 +242,7 @@ class SchemaReader {
     const size_t before = std::max<size_t>(first.size(), 1);
     Part tail = rules_.repeat(next, left(least, before), left(most, before));
     for (size_t i = first.size(); i-- > 1;) {
-      // Behind item i - 1.
+      // The rest of the array after item i - 1.
       const Part go_on = rules_.sequence({text_.comma(), first[i], tail});
       std::vector<Part> ways;
       if (i >= least) ways.push_back(rules_.text(""));
@@ -287,7 +287,8 @@ class SchemaReader {
     for (const std::string& name : required)
       if (names.count(name) == 0) add(name, has_more ? additional() : text_.value());
     if (properties.empty() && more == Json(true)) return text_.object();
-    // Behind a member, and before the first: what may come from property i on.
+    // The possible continuations from property i on: after a member, and at the start of the
+    // object.
     Part behind = rules_.text(""), first = rules_.text("}");
     const Part end = rules_.sequence({text_.gap(), rules_.text("}")});
     behind = end;
@@ -312,7 +313,7 @@ class SchemaReader {
     return rules_.sequence({rules_.text("{"), first});
   }
 
-  /// A key that is none of `names`. It spells its characters plainly.
+  /// A key that is not in `names`, without escapes.
   Part other_key(const std::set<std::string>& names) {
     const CodeSet plain = complement({{0, 0x1f}, {'"', '"'}, {'\\', '\\'}});
     const Part any = rules_.repeat(rules_.one_of(plain), 0, kUnbounded);
@@ -320,7 +321,8 @@ class SchemaReader {
                             other_than({names.begin(), names.end()}, plain, any, 0),
                             rules_.text("\"")});
   }
-  /// What no name of a list, all of which begin alike, goes on with from byte `at` on.
+  /// Continuations, from byte `at` on, that differ from all names; the names agree in the bytes
+  /// before.
   Part other_than(const std::vector<std::string>& names, const CodeSet& plain, Part any,
                   size_t at) {
     std::map<uint32_t, std::vector<std::string>> by_next;
@@ -331,7 +333,7 @@ class SchemaReader {
         is_name = true;
         continue;
       }
-      // Names beyond ASCII are told apart by their first character that is.
+      // Names with characters beyond ASCII are distinguished by the first of these.
       const auto c = static_cast<unsigned char>(name[at]);
       if (c < 0x80) by_next[c].push_back(name);
       taken.push_back(c < 0x80 ? CodeRange{c, c} : CodeRange{0x80, 0x10ffff});
@@ -350,7 +352,7 @@ class SchemaReader {
   SchemaMerger merger_;
   Rules rules_;
   JsonText text_;
-  std::map<std::string, uint32_t> references_;  // rules by pointer
+  std::map<std::string, uint32_t> references_;  // rules by JSON pointer
   size_t depth_ = 0;
 };
 

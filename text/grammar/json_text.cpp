@@ -12,9 +12,9 @@ namespace mulciber {
 namespace {
 
 const CodeSet kEscaped = {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
-constexpr uint64_t kMostWhole = 9'999'999'999'999'999;  // of kMostDigits
+constexpr uint64_t kMostWhole = 9'999'999'999'999'999;  // kMostDigits digits
 
-/// Characters as they stand in a string, each spelled in one way.
+/// Characters of a JSON string, each with one spelling.
 class StringCharacter : public CharacterWriter {
  public:
   Part operator()(Rules& rules, const CodeSet& set) const override {
@@ -25,7 +25,7 @@ class StringCharacter : public CharacterWriter {
       for (uint32_t c = range.first; c <= range.last; ++c) parts.push_back(rules.text(escaped(c)));
     return *made_.insert(rules.choice(std::move(parts))).first;
   }
-  /// All expressions that it gave.
+  /// All expressions returned so far.
   const std::set<Part>& made() const { return made_; }
 
  private:
@@ -48,7 +48,7 @@ uint64_t power_of_ten(uint32_t exponent) {
 }  // namespace
 
 DigitsLeft DigitsLeft::behind(uint32_t digit) const {
-  // Below 2^57: a divisor has kMostDigits digits at most.
+  // This is below 2^57: a divisor has kMostDigits digits at most.
   const uint64_t added = digit * power_of_ten(count - 1);
   return {count - 1, divisor, (remainder + added) % divisor};
 }
@@ -58,7 +58,7 @@ bool DigitsLeft::can_end() const { return (divisor - remainder) % divisor < powe
 uint64_t remainders_of(uint64_t divisor) {
   uint64_t sum = 0;
   for (uint32_t count = 0; count < kMostDigits; ++count) {
-    // Remainders are multiples of what the divisor has in common with the power of ten.
+    // Remainders are multiples of the common divisor of the divisor and the power of ten.
     const uint64_t power = power_of_ten(count), common = std::gcd(divisor, power);
     sum += std::min(divisor / common, (power + common - 1) / common);
   }
@@ -92,7 +92,7 @@ Part JsonText::make_character() {
     return rules_.sequence({rules_.one_of(first), rules_.one_of(second), digit, digit});
   };
   const CodeSet any = {{'0', '9'}, {'a', 'f'}, {'A', 'F'}}, d = {{'d', 'd'}, {'D', 'D'}};
-  // Halves of a pair of surrogates stand together.
+  // Surrogates appear only as a pair.
   const Part code =
       rules_.choice({hex(without(any, d), any), hex(d, {{'0', '7'}}),
                      rules_.sequence({hex(d, {{'8', '9'}, {'a', 'b'}, {'A', 'B'}}),
@@ -107,7 +107,7 @@ Part JsonText::make_character() {
 }
 
 Part JsonText::string(uint32_t least, uint32_t most) {
-  // The expression itself, not a call of its rule: one step less for every byte.
+  // Use the body itself, not a call of its rule: one step less for every byte.
   character();
   const Part character = rules_.rules()[rules_[*character_].rule].body;
   return rules_.sequence(
@@ -127,7 +127,7 @@ Part JsonText::digits(uint32_t least, uint32_t most) {
 }
 
 Part JsonText::multiples(const DigitsLeft& left, char first, char last) {
-  // Digits behind which the same is left are one class.
+  // Digits with equal remainders form one class.
   std::map<DigitsLeft, CodeSet> next;
   for (char digit = first; digit <= last; ++digit) {
     const DigitsLeft then = left.behind(static_cast<uint32_t>(digit - '0'));
@@ -170,7 +170,7 @@ Part JsonText::of_length(std::string_view least, std::string_view most, const Di
 
 Part JsonText::whole(uint64_t least, uint64_t most, uint64_t divisor) {
   std::vector<Part> parts;
-  uint64_t first = 0, last = 9;  // of one length
+  uint64_t first = 0, last = 9;  // numbers of one length
   for (uint32_t length = 1; length <= kMostDigits;
        ++length, first = last + 1, last = last * 10 + 9) {
     const uint64_t from = std::max(first, least), to = std::min(last, most);
@@ -182,7 +182,7 @@ Part JsonText::whole(uint64_t least, uint64_t most, uint64_t divisor) {
 
 namespace {
 
-/// So many digits behind the point of a number, of which none is written yet.
+/// State before the first of `count` digits after the decimal point.
 DigitsLeft decimals_of(const NumberBounds& of, uint32_t count) {
   const uint64_t rest = power_of_ten(of.decimals - count);
   return {count, of.divisor / std::gcd(of.divisor, rest)};
@@ -255,7 +255,7 @@ Part JsonText::number(const NumberBounds& bounds) {
   if (bounds.least || bounds.most || bounds.decimals > 0)
     return rules_.shared("number", bounded(bounds, false));
   const Part sign = rules_.optional(rules_.text("-"));
-  // Two digits: what a double holds.
+  // Two digits cover the exponents that a double needs.
   const Part exponent = rules_.sequence(
       {rules_.one_of(CodeSet{{'e', 'e'}, {'E', 'E'}}),
        rules_.optional(rules_.one_of(CodeSet{{'+', '+'}, {'-', '-'}})), digits(1, 2)});

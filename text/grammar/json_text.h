@@ -1,4 +1,4 @@
-// How values of JSON are written.
+// Grammar parts for the values of JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,49 +10,48 @@
 
 namespace mulciber {
 
-/// Bounds of a number. Values are whole numbers.
+/// Bounds of a number, as whole numbers.
 struct NumberBounds {
   std::optional<int64_t> least, most;
-  bool above_least = false, below_most = false;  // the bounds themselves are left out
-  uint64_t divisor = 1;                          // of whole numbers: all are multiples of it
-  /// Above 0: numbers have at most so many digits behind the point, and are multiples of
-  /// divisor / 10^decimals, which goes into 1.
+  bool above_least = false, below_most = false;  // the bounds are excluded
+  uint64_t divisor = 1;                          // whole numbers: all are multiples of it
+  /// Above 0: numbers have at most this many digits after the point, and are multiples of divisor /
+  /// 10^decimals, which divides 1.
   uint32_t decimals = 0;
 };
 
-/// Digits that a number has before its point, and behind it, at most: a model may not write digits
-/// for ever.
+/// Most digits of a number before and after its point: a model must not write digits forever.
 constexpr int kMostDigits = 16;
 
-/// Digits that a number has left to be written, and what of those before them counts: their
-/// remainder by the divisor, times ten for each digit left.
+/// The number of digits still to write, and the earlier digits' value modulo the divisor, with
+/// zeros for the missing digits.
 struct DigitsLeft {
   uint32_t count = 0;
   uint64_t divisor = 1, remainder = 0;
   auto operator<=>(const DigitsLeft&) const = default;
-  /// Behind another digit.
+  /// The state after one more digit.
   DigitsLeft behind(uint32_t digit) const;
-  /// Whether some digits make a multiple of the divisor.
+  /// Whether the missing digits can make a multiple of the divisor.
   bool can_end() const;
 };
-/// The number of different DigitsLeft that multiples of a divisor meet: what a grammar of them
-/// takes.
+/// The number of different DigitsLeft for multiples of a divisor, on which the size of their
+/// grammar depends.
 uint64_t remainders_of(uint64_t divisor);
 
-/// The parts of JSON that all schemas share, each made when it is first asked for.
+/// The parts of JSON that all schemas share, each made at first use.
 class JsonText {
  public:
   explicit JsonText(Rules& rules) : rules_(rules) {}
 
-  /// Between brackets and what they hold: nothing, a blank, or a line's end with some blanks. More
-  /// would let a model write blanks for ever.
+  /// Space between brackets and their content: nothing, a blank, or a line end with some blanks.
+  /// Unbounded space would let a model write blanks forever.
   Part gap();
-  Part colon();  // with a blank behind it, or none
+  Part colon();  // followed by a blank or not
   Part comma() { return rules_.sequence({rules_.text(","), gap()}); }
-  /// A character of a string, however it may be spelled.
+  /// A character of a string, in any spelling.
   Part character();
   Part string(uint32_t least, uint32_t most);
-  /// A string that a pattern matches, of so many characters; searches: somewhere.
+  /// A string of `least` to `most` characters that a pattern matches; searches: anywhere in it.
   Part pattern(std::string_view pattern, bool searches, uint32_t least = 0,
                uint32_t most = kUnbounded);
   Part integer(const NumberBounds& bounds);
@@ -62,22 +61,22 @@ class JsonText {
   Part value();
   Part object();
   Part array();
-  /// "{", what stands between, "}"; members: none, or at least one.
+  /// `members` between two brackets, such as "{" and "}".
   Part braces(char open, Part members, char close);
   Part member(Part key, Part value) { return rules_.sequence({key, colon(), value}); }
 
  private:
   Part digits(uint32_t least, uint32_t most);
-  /// Whole numbers without a sign, [least, most].
+  /// Whole numbers in [least, most], without a sign.
   Part whole(uint64_t least, uint64_t most, uint64_t divisor = 1);
   Part of_length(std::string_view least, std::string_view most, const DigitsLeft& left);
-  /// The digits that are left, the next of which is one of [first, last].
+  /// The digits still to write; the next one is in [first, last].
   Part multiples(const DigitsLeft& left, char first, char last);
   Part any_multiple(const DigitsLeft& left);
-  /// A point and the digits behind it, or those that are above 0.
+  /// A point and the digits after it; positive_fraction() excludes zero.
   Part fraction(const NumberBounds& of);
   Part positive_fraction(const NumberBounds& of);
-  /// Numbers without a sign. of: what they are multiples of.
+  /// Numbers without a sign. of: gives the divisor.
   Part magnitude(uint64_t least, bool above, uint64_t most, bool below, bool whole_only,
                  const NumberBounds& of);
   Part bounded(const NumberBounds& bounds, bool whole_only);

@@ -10,8 +10,8 @@
 namespace mulciber {
 namespace {
 
-// Rules that are read in place of the rule that ends with them, one in the other, without a byte
-// between. More of them stand on the stack.
+// Passes in which a rule replaces the rule that ends with it, without reading a byte between.
+// Deeper ones go on the stack.
 constexpr int kMostPasses = 64;
 
 void sort_each_once(std::vector<uint32_t>& values) {
@@ -26,7 +26,7 @@ uint32_t WordLists::number(const std::vector<uint32_t>& words) {
                                                     static_cast<uint32_t>(lists_.size()));
   if (is_new) {
     lists_.push_back(&known->first);
-    constexpr size_t kNode = 96;  // of the table
+    constexpr size_t kNode = 96;  // bytes per node of the table
     bytes_ += kNode + words.size() * sizeof(uint32_t);
   }
   return known->second;
@@ -51,7 +51,7 @@ void Matcher::clear() {
 }
 
 size_t Matcher::bytes() const {
-  constexpr size_t kNode = 64;  // of the map of stacks
+  constexpr size_t kNode = 64;  // bytes per node of the map of stacks
   return sets_.bytes() + states_.bytes() + stacks_.size() * (sizeof(Stack) + kNode) +
          next_.size() * sizeof(uint32_t);
 }
@@ -76,7 +76,7 @@ Matcher::State Matcher::advance(State state, uint8_t byte) {
       count(1 + automaton_->states[from].edges.size());
       for (const Automaton::Edge& edge : automaton_->states[from].edges) {
         if (byte < edge.first || byte > edge.last) continue;
-        // The deepest first.
+        // The map begins with the deepest stacks.
         if (!to) to = &moved[{UINT32_MAX - stacks_[level.stack].depth, level.stack}];
         to->push_back(edge.to);
       }
@@ -106,7 +106,7 @@ bool Matcher::close(std::vector<uint32_t>& states,
   states.clear();
   bool ends = false;
   std::set<uint32_t> inlined;
-  // What a rule returns to is known once all its callers are.
+  // The states to which a rule returns are known when all its callers were visited.
   for (int pass = 0; !open.empty() && pass < kMostPasses; ++pass) {
     while (!open.empty()) {
       const uint32_t at = open.back();
@@ -122,7 +122,7 @@ bool Matcher::close(std::vector<uint32_t>& states,
       }
     }
     if (pass + 1 == kMostPasses) break;
-    // A rule behind which its callers all end is read in their place.
+    // A rule is read in its callers' place if all of them end after it.
     for (const auto& [rule, returns] : calls) {
       const bool last = std::ranges::none_of(
           returns, [&](uint32_t to) { return automaton_->states[to].goes_on; });
@@ -147,7 +147,7 @@ uint32_t Matcher::stack_of(const std::vector<uint32_t>& returns, uint32_t below)
 
 Matcher::State Matcher::settle(Sets& moved) {
   bool accepts = false;
-  // Rules that end, the deepest first: what they return to stands further on in the map.
+  // Ends rules, the deepest first: the levels to which they return come later in the map.
   for (auto level = moved.begin(); level != moved.end(); ++level) {
     std::map<uint32_t, std::vector<uint32_t>> calls;
     if (!close(level->second, calls)) continue;
@@ -161,7 +161,7 @@ Matcher::State Matcher::settle(Sets& moved) {
     std::vector<uint32_t>& to = moved[{UINT32_MAX - stacks_[below].depth, below}];
     to.insert(to.end(), returns.begin(), returns.end());
   }
-  // Rules that begin. None ends here that was not passed over above.
+  // Begins rules. All rules that end here were ended above.
   std::vector<std::pair<uint32_t, uint32_t>> open;
   for (const auto& [key, states] : moved) open.push_back(key);
   while (!open.empty()) {
@@ -196,7 +196,7 @@ uint32_t Matcher::alike_set(uint32_t set) {
 }
 
 uint32_t Matcher::alike_stack(uint32_t stack) {
-  std::vector<uint32_t> open;  // from the innermost rule on
+  std::vector<uint32_t> open;  // from the innermost rule outwards
   for (; stack != kBottom; stack = stacks_[stack].below) open.push_back(stacks_[stack].returns);
   for (; !open.empty(); open.pop_back()) {
     const std::span<const char32_t> returns = sets_[alike_set(open.back())];

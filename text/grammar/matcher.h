@@ -1,4 +1,4 @@
-// Which bytes may follow, byte by byte.
+// Matches a text byte by byte and tells which bytes may follow.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace mulciber {
 
-/// Words, each list once: its number is its name.
+/// Stores lists of words without duplicates; a list is named by its number.
 class WordLists {
  public:
   uint32_t number(const std::vector<uint32_t>& words);
   std::span<const char32_t> operator[](uint32_t number) const { return *lists_[number]; }
-  /// Of all lists, with what it takes to find them.
+  /// Memory of all lists and of the index.
   size_t bytes() const { return bytes_; }
 
  private:
@@ -29,30 +29,30 @@ class WordLists {
   size_t bytes_ = 0;
 };
 
-/// Reads texts by an automaton. What has been read is a state: for every stack of rules that are
-/// open, the automaton's states that it may stand in. Rules that begin at the same place under one
-/// stack are read once, whoever called them, and a rule whose caller ends with it leaves nothing on
-/// the stack, so that a list needs no more of it for being longer. States are made when they are
-/// first met, and found again by their number: the deterministic automaton of what texts need.
+/// Matches texts against an automaton. A state stands for all that was read: for every stack of
+/// open rules, the possible states of the automaton. Rules that begin at the same byte under one
+/// stack are matched once, whoever called them. A rule whose caller ends with it leaves nothing on
+/// the stack, so that a long list needs no deeper stack than a short one. States are made at first
+/// use and found again by number: a deterministic automaton, built lazily for the texts that occur.
 /// Not thread-safe.
 class Matcher {
  public:
   using State = uint32_t;
-  static constexpr State kDead = UINT32_MAX;  // no text of the grammar begins so
-  /// Bytes that states may take. Beyond, next() throws ModelError: clear() makes room.
+  static constexpr State kDead = UINT32_MAX;  // no text of the grammar begins like this
+  /// Bytes that states may take. Beyond them next() throws ModelError; clear() frees them.
   static constexpr size_t kMostBytes = size_t{128} << 20;
 
   explicit Matcher(std::shared_ptr<const Automaton> automaton);
 
-  /// States and edges of the automaton that were looked at so far, with what a caller adds, and how
-  /// many may be: beyond, next() and count() throw ModelError. At first kMostWork.
+  /// States and edges of the automaton visited so far, plus what a caller adds with count(). Beyond
+  /// a bound, at first kMostWork, next() and count() throw ModelError.
   uint64_t work() const { return work_; }
   void count(uint64_t work) {
     work_ += work;
     if (work_ > most_work_) refuse_work();
   }
   void bound_work(uint64_t most) { most_work_ = most; }
-  /// Takes a core 0.1 s.
+  /// Takes one core about 0.1 s.
   static constexpr uint64_t kMostWork = 20'000'000;
 
   State start() const { return start_; }
@@ -60,41 +60,42 @@ class Matcher {
     const uint32_t known = next_[size_t{state} * classes_ + automaton_->classes[byte]];
     return known != kUnknown ? known : advance(state, byte);
   }
-  /// Whether what was read is a text of the grammar.
+  /// Whether the text read so far is complete.
   bool accepts(State state) const { return (facts_[state] & 1) != 0; }
-  /// Rules that are open, at most.
+  /// The largest number of open rules.
   uint32_t depth(State state) const { return facts_[state] >> 1; }
 
-  /// A state reads what its levels read: the automaton's states under one stack of open rules.
+  /// A part of a state: states of the automaton (`set`) under one stack of open rules.
   struct Level {
     uint32_t set, stack;
     bool operator==(const Level&) const = default;
   };
   std::vector<Level> levels(State state) const;
-  /// Of one level alone, as if no more were open: accepts() then says that the level may end.
+  /// The state of one level without the rules around it; accepts() then tells whether the level may
+  /// end.
   State alone(uint32_t set) { return state_of({{set, kBottom}}, false); }
-  /// A state that allows the same for kAlikeBytes bytes, the same one for many.
+  /// A state with equal continuations for kAlikeBytes bytes, which many states share.
   State alike(State state);
   State with(const Level& level) { return state_of({level}, false); }
 
   size_t bytes() const;
-  /// Forgets all states; numbers given before mean nothing any more.
+  /// Forgets all states; earlier state numbers become invalid.
   void clear();
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1;
   static constexpr uint32_t kBottom = 0;
-  /// Open rules: where the innermost goes on, and what is open around it.
+  /// A stack of open rules: the states to which the innermost rule returns, and the stack below.
   struct Stack {
     uint32_t returns, below, depth;
   };
   using Sets = std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>;
 
   State advance(State state, uint8_t byte);
-  /// The state of what stands under each stack, once rules have ended and begun.
+  /// Makes the state after `moved`, when rules have ended and begun.
   State settle(Sets& moved);
-  /// Adds what is reached without a byte, but for calls that must return, which are added to
-  /// `calls`. Gives whether the end of the rule is reached.
+  /// Adds all states that are reached without a byte. Calls that must return are added to `calls`.
+  /// Returns whether the end of the rule is reached.
   bool close(std::vector<uint32_t>& states, std::map<uint32_t, std::vector<uint32_t>>& calls);
   uint32_t stack_of(const std::vector<uint32_t>& returns, uint32_t below);
   [[noreturn]] void refuse_work() const;
@@ -108,8 +109,8 @@ class Matcher {
   std::vector<Stack> stacks_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> stack_numbers_;
   std::vector<uint32_t> next_;   // (states, classes)
-  std::vector<uint32_t> facts_;  // of each state: twice its depth, and 1 where it accepts
-  std::vector<uint32_t> marks_;  // of close(): when a state was seen last
+  std::vector<uint32_t> facts_;  // for each state: twice its depth, plus 1 where it accepts
+  std::vector<uint32_t> marks_;  // for close(): the last visit of each state
   uint32_t mark_ = 0;
   uint64_t work_ = 0, most_work_ = kMostWork;
   State start_ = 0;

@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-// Each is a state for every digit.
+// Each remainder needs a state for every digit.
 constexpr uint64_t kMostRemainders = 4096;
 
 [[noreturn]] void refuse(const std::string& path, std::string problem, std::string remedy = {}) {
@@ -20,13 +20,14 @@ constexpr uint64_t kMostRemainders = 4096;
                  std::move(remedy));
 }
 
-/// Digits that a fraction which goes into 1 has behind its point; 0: it is none, or has too many.
+/// Number of digits after the point of a fraction that divides 1; 0 for other numbers or too many
+/// digits.
 uint32_t decimals_of(double value) {
   constexpr uint32_t kMostDecimals = 8;
   double power = 1;
   for (uint32_t count = 1; count <= kMostDecimals; ++count) {
     power *= 10;
-    // Both are whole, so the quotient is the number that the decimal notation is read as.
+    // Both numbers are whole, so the quotient is the double nearest to the decimal notation.
     const double unit = std::round(value * power);
     if (unit < 1 || unit / power != value) continue;
     return std::fmod(power, unit) == 0 ? count : 0;
@@ -41,7 +42,7 @@ void set_divisor(const Json& schema, const std::string& path, bool whole, Number
     refuse(path, "multipleOf is no number above 0");
   const auto value = found->get<double>();
   if (const uint32_t decimals = value < 1 ? decimals_of(value) : 0; decimals > 0) {
-    if (whole) return;  // all whole numbers are
+    if (whole) return;  // every whole number is a multiple
     to.decimals = decimals;
     to.divisor = static_cast<uint64_t>(std::round(value * std::pow(10, to.decimals)));
     return;

@@ -1,4 +1,4 @@
-// What a schema says of numbers.
+// Bounds of numbers in a schema.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,12 +8,13 @@
 
 namespace mulciber {
 
-/// Whether numbers of a schema are whole because of its multipleOf.
+/// Whether multipleOf makes a schema's numbers whole.
 bool whole_multiples(const nlohmann::json& schema);
 
-/// minimum, maximum, exclusiveMinimum, exclusiveMaximum and multipleOf of a schema; whole: numbers
-/// are whole, so that bounds need not be. path: the schema's, for errors. Throws ModelError for
-/// what is no number, nothing that a number can be, or more than a grammar may be.
+/// Reads minimum, maximum, exclusiveMinimum, exclusiveMaximum and multipleOf of a schema. whole:
+/// numbers are whole although bounds may not be. path: the schema's, for errors. Throws ModelError
+/// for values that are not numbers, bounds that exclude all numbers, or grammars that would be too
+/// large.
 NumberBounds number_bounds(const nlohmann::json& schema, const std::string& path, bool whole);
 
 }  // namespace mulciber

@@ -1,4 +1,4 @@
-// A notation's text, character by character.
+// Reads the text of a notation character by character.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,25 @@ struct Repetition {
 
 class CharacterReader {
  public:
-  /// Throws ModelError for a text that is too long or no UTF-8.
+  /// Throws ModelError for a text that is too long or not UTF-8.
   CharacterReader(const std::string& notation, std::string_view text);
 
   bool done() const { return at_ >= text_.size(); }
-  /// The character here, and the one behind it. Both throw ModelError at the end.
+  /// The next character; next() also moves past it. Both throw ModelError at the end.
   uint32_t peek() const;
   uint32_t next();
   bool follows(std::string_view bytes) const { return text_.substr(at_).starts_with(bytes); }
   bool take(std::string_view bytes);
-  /// So many hexadecimal digits: a character. Throws ModelError.
+  /// A character given by this many hexadecimal digits. Throws ModelError.
   uint32_t hex(int digits);
-  /// *, +, ?, {m}, {m,} and {m,n}. braces: a brace must be one of these; else one that is not is
-  /// left alone.
+  /// Reads *, +, ?, {m}, {m,} or {m,n}. braces: every brace must begin one of these; otherwise a
+  /// brace that does not is left unread.
   std::optional<Repetition> repetition(bool braces);
 
-  /// Says the line and the column.
+  /// Throws ModelError with line and column.
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy = {}) const;
 
-  /// Counts how deep parentheses stand in one another. Throws ModelError beyond
-  /// kMostGrammarNesting.
+  /// Counts nested parentheses. Throws ModelError beyond kMostGrammarNesting.
   class Nested {
    public:
     explicit Nested(CharacterReader& reader);

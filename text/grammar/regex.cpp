@@ -1,5 +1,5 @@
-// Regular expressions, as far as they are regular: what JSON schemas and people use of
-// ECMAScript's.
+// Regular expressions, as far as they are regular: the parts of ECMAScript's syntax that JSON
+// schemas use.
 #include <fmt/format.h>
 
 #include <optional>
@@ -13,7 +13,8 @@ namespace {
 
 const CodeSet kDigits = {{'0', '9'}};
 const CodeSet kWord = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-// ECMAScript's; where other dialects take more or fewer, \s means those that all of them take.
+// White space of ECMAScript. Where dialects differ, \s means the characters that all of them
+// include.
 const CodeSet kWhiteSpace = {{'\t', '\r'},     {' ', ' '},       {0xa0, 0xa0},     {0x1680, 0x1680},
                              {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f},
                              {0x3000, 0x3000}, {0xfeff, 0xfeff}, {0x85, 0x85},     {0x1c, 0x1f}};
@@ -63,7 +64,7 @@ class RegexReader {
       Part part = atom();
       if (const std::optional<Repetition> times = at_.repetition(false)) {
         part = rules_.repeat(part, times->least, times->most);
-        // What is matched first does not matter: all that matches is allowed.
+        // Laziness makes no difference: all possible matches are allowed.
         at_.take("?");
         if (at_.follows("+")) at_.fail("has a possessive repetition, which is not supported");
         if (at_.repetition(false)) at_.fail("repeats a repetition", "put it in parentheses");

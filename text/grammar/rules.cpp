@@ -19,7 +19,7 @@ CodeSet normalized(const CodeSet& set) {
   CodeSet split;
   for (CodeRange range : set) {
     range.last = std::min(range.last, kLastCode);
-    // Surrogates are no characters, and have no UTF-8.
+    // Surrogates are not characters and have no UTF-8.
     if (range.first < kSurrogates.first)
       split.push_back({range.first, std::min(range.last, kSurrogates.first - 1)});
     if (range.last > kSurrogates.last)

@@ -1,4 +1,4 @@
-// A grammar as its notations write it: rules of expressions over characters.
+// A grammar as its notations describe it: rules of expressions over characters.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace mulciber {
 struct CodeRange {
   uint32_t first, last;
 };
-/// A set of characters. Functions give it sorted, without overlaps and without surrogates.
+/// A set of characters. Functions return it sorted, without overlaps and without surrogates.
 using CodeSet = std::vector<CodeRange>;
 CodeSet normalized(const CodeSet& set);
 CodeSet complement(const CodeSet& set);
-/// Those of `set` that are not in `taken`.
+/// Characters of `set` that are not in `taken`.
 CodeSet without(const CodeSet& set, const CodeSet& taken);
 
-/// How far rules, and an automaton's states, that are `alike` go the same way.
+/// Bytes for which rules, and states of an automaton, that are `alike` have equal continuations.
 constexpr uint32_t kAlikeBytes = 48;
 
 /// An expression of a Rules, by number.
@@ -28,10 +28,10 @@ using Part = uint32_t;
 
 constexpr uint32_t kUnbounded = UINT32_MAX;
 
-/// What a grammar may come to. A compiler that exceeds one throws ModelError with the number.
-constexpr size_t kMostGrammarBytes = size_t{1} << 20;  // of its text
-constexpr size_t kMostGrammarNesting = 64;             // of parentheses, or of schemas
-constexpr size_t kMostGrammarStates = 200'000;         // of its automaton, and expressions
+/// Limits of a grammar. A compiler that exceeds one throws ModelError with the number.
+constexpr size_t kMostGrammarBytes = size_t{1} << 20;  // of the grammar's text
+constexpr size_t kMostGrammarNesting = 64;             // depth of parentheses or schemas
+constexpr size_t kMostGrammarStates = 200'000;         // states of the automaton, and expressions
 constexpr uint32_t kMostRepetitions = 100'000;         // {m,n}
 
 class Rules {
@@ -41,15 +41,15 @@ class Rules {
     Kind kind = Kind::kText;
     std::string text = {};         // bytes
     CodeSet set = {};              // a character
-    std::vector<Part> parts = {};  // of a sequence, a choice; what is repeated
+    std::vector<Part> parts = {};  // of a sequence or choice; or the repeated part
     uint32_t least = 0, most = 0;  // repetitions
-    uint32_t rule = 0;             // that is called
+    uint32_t rule = 0;             // the called rule
   };
   struct Rule {
-    std::string name;  // as errors call it
+    std::string name;  // name for errors
     Part body = 0;
     bool defined = false;
-    uint32_t alike = 0;  // a rule that reads the same for kAlikeBytes bytes; its own number: none
+    uint32_t alike = 0;  // a rule that is alike for kAlikeBytes bytes; its own number: none
   };
 
   /// notation: what errors call the text ("JSON schema").
@@ -59,7 +59,7 @@ class Rules {
   Part one_of(const CodeSet& set);
   Part one_of(uint32_t first, uint32_t last) { return one_of(CodeSet{{first, last}}); }
   Part sequence(std::vector<Part> parts);
-  /// Of no parts: what nothing matches.
+  /// A choice without parts matches nothing.
   Part choice(std::vector<Part> parts);
   Part optional(Part part) { return repeat(part, 0, 1); }
   /// Throws ModelError for more than kMostRepetitions.
@@ -68,10 +68,10 @@ class Rules {
 
   uint32_t add_rule(std::string name);
   void define(uint32_t rule, Part body);
-  /// `rule` reads the same as `other` for the next kAlikeBytes bytes, and their bodies have one
-  /// form.
+  /// States that `rule` has the same continuations as `other` for the next kAlikeBytes bytes, and a
+  /// body of equal form.
   void alike(uint32_t rule, uint32_t other) { rules_[rule].alike = other; }
-  /// A call of a new rule.
+  /// Makes a new rule and returns a call of it.
   Part shared(std::string name, Part body);
 
   uint32_t root = 0;  // the rule that a whole text matches
@@ -91,15 +91,15 @@ class Rules {
 [[noreturn]] void refuse_grammar(const std::string& notation, std::string problem,
                                  std::string remedy);
 
-/// The three notations. Each throws ModelError saying where and what is wrong, what is not
-/// supported, or which limit is passed.
+/// The three notations. Each throws ModelError naming the place of a mistake, an unsupported
+/// construct, or an exceeded limit.
 Rules read_gbnf(std::string_view text);
 Rules read_regex(std::string_view pattern);
 Rules read_json_schema(std::string_view schema);
 
-/// What a pattern matches, as a part of `rules`. `character`: gives the expression for a set of
-/// characters, so that a text inside quotes may spell some of them otherwise. searches: the pattern
-/// may stand anywhere in the text unless ^ and $ bind it.
+/// Reads a pattern as a part of `rules`. `character`: makes the expression for a set of characters,
+/// so that quoted texts can use other spellings. searches: the pattern may match anywhere in the
+/// text unless ^ and $ bind it.
 class CharacterWriter {
  public:
   virtual ~CharacterWriter() = default;

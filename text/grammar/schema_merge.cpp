@@ -13,7 +13,7 @@
 namespace mulciber {
 namespace {
 
-constexpr int kMostReferences = 32;  // in one another, that are read where they stand
+constexpr int kMostReferences = 32;  // nested references that are replaced by their schemas
 
 [[noreturn]] void refuse(const std::string& path, std::string problem, std::string remedy = {}) {
   refuse_grammar(kSchemaNotation + " at " + path, std::move(problem), std::move(remedy));
@@ -21,7 +21,7 @@ constexpr int kMostReferences = 32;  // in one another, that are read where they
 
 Json as_list(const Json& value) { return value.is_array() ? value : Json::array({value}); }
 
-/// Types of both.
+/// The types that both lists allow.
 Json common_types(const Json& a, const Json& b) {
   Json both = Json::array();
   const auto has = [](const Json& list, const char* type) {
@@ -36,7 +36,7 @@ Json common_types(const Json& a, const Json& b) {
   return both;
 }
 
-/// Whether all properties of one schema are the other's too.
+/// Whether `schema` has all properties of `other`.
 bool has_properties_of(const Json& schema, const Json& other) {
   if (!other.contains("properties")) return true;
   const Json& theirs = other["properties"];
@@ -46,7 +46,7 @@ bool has_properties_of(const Json& schema, const Json& other) {
          });
 }
 
-/// Adds what `other` says to `schema`.
+/// Adds the keywords of `other` to `schema`.
 void merge(Json& schema, const Json& other, const std::string& path) {
   const auto is_closed = [](const Json& s) { return s.contains("additionalProperties"); };
   if ((is_closed(schema) && !has_properties_of(schema, other)) ||
@@ -164,7 +164,7 @@ Json SchemaMerger::flattened(const Json& schema, const std::string& path, int de
     if (flat == Json(true)) return Json::object();
     refuse(path, "combines something that is no object of keywords");
   }
-  // What a reference finds among values has not been made a list.
+  // A reference may lead to a value in which properties were not listed.
   if (const auto found = flat.find("properties"); found != flat.end()) {
     const bool listed = found->is_array() && std::ranges::all_of(*found, [](const Json& pair) {
                           return pair.is_array() && pair.size() == 2 && pair[0].is_string();

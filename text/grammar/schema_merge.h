@@ -1,4 +1,4 @@
-// Schemas that refer to others, or are made of several.
+// Resolves schemas that refer to others or combine several.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,27 +12,27 @@ namespace mulciber {
 
 inline const std::string kSchemaNotation = "JSON schema";
 
-/// A schema with `properties` as lists of pairs (schema_text.h). Throws ModelError for what is no
-/// JSON, or beyond the limits of grammars.
+/// Parses a schema; `properties` become lists of pairs (schema_text.h). Throws ModelError for text
+/// that is not JSON, or beyond the limits of grammars.
 Json parse_schema(std::string_view text);
 
 /// The schema of a property in such a list, or nullptr.
 const Json* property(const Json& properties, std::string_view name);
 
-/// Keywords that say nothing about what is valid.
+/// Whether a keyword only annotates and does not restrict values.
 bool is_annotation(std::string_view keyword);
 
-/// The pointer of a schema that is a $ref and nothing else.
+/// The pointer of a schema that consists of a $ref alone.
 std::optional<std::string> lone_reference(const Json& schema);
-/// What "#/$defs/name" stands for. Throws ModelError.
+/// The schema that "#/$defs/name" refers to. Throws ModelError.
 const Json& referred(const Json& document, const std::string& pointer, const std::string& path);
-/// Makes one schema of several. What is read for $ref and allOf counts, so that references to
-/// references do not multiply without end.
+/// Merges schemas into one. The text read for $ref and allOf is counted and bounded, so that
+/// references to references cannot grow without end.
 class SchemaMerger {
  public:
   explicit SchemaMerger(const Json& document) : document_(document) {}
-  /// A schema without $ref and allOf: what these say stands among its own keywords. Throws
-  /// ModelError where two schemas say what cannot be made one.
+  /// A schema without $ref and allOf, whose content is merged into its own keywords. Throws
+  /// ModelError where two schemas cannot be merged.
   Json flattened(const Json& schema, const std::string& path, int depth = 0);
 
  private:

@@ -11,7 +11,7 @@
 namespace mulciber {
 namespace {
 
-/// Goes through a text that is valid JSON.
+/// Scans a text of valid JSON.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -25,7 +25,7 @@ class Scanner {
     ++at_;
     return true;
   }
-  /// With its quotes.
+  /// A string with its quotes.
   std::string_view string() {
     peek();
     const size_t begin = at_++;
@@ -60,7 +60,7 @@ class Scanner {
 
 std::string name_of(std::string_view key) { return Json::parse(key).get<std::string>(); }
 
-enum class Kind { kValue, kSchema, kSchemas };  // the last: by name
+enum class Kind { kValue, kSchema, kSchemas };  // kSchemas: schemas by name
 
 Kind kind_below(std::string_view keyword) {
   for (const char* name : {"enum", "const", "default", "examples", "example"})

@@ -1,4 +1,4 @@
-// The text of a schema, in which keys stand in their order.
+// Reads the order of keys from a schema's text.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace mulciber {
 
-/// The text of a part of a JSON document, by its path of keys and indices ("a/b/0"); the document
-/// must be valid. Throws ModelError where it is not there.
+/// The text of a part of a JSON document, found by its path of keys and indices ("a/b/0"); the
+/// document must be valid. Throws ModelError where the part does not exist.
 std::string json_part(std::string_view document, std::string_view path);
 
-/// A valid schema with the objects of `properties` as lists of pairs, [name, schema], since objects
-/// do not keep their order once they are read.
+/// Rewrites the objects of `properties` in a valid schema as lists of pairs, [name, schema],
+/// because parsed objects do not keep their order.
 std::string with_listed_properties(std::string_view schema);
 
 }  // namespace mulciber

@@ -5,28 +5,28 @@
 namespace mulciber {
 namespace {
 
-/// Dates that every calendar has: no 29th of February.
+/// Dates that exist in every year: no 29th of February.
 constexpr const char* kDate =
     "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)"
     "|02-(0[1-9]|1\\d|2[0-8]))";
 constexpr const char* kTime =
     "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)";
-// Units follow one another without a gap, or weeks stand alone (RFC 3339, appendix A).
+// Units follow each other without a gap; weeks are used alone (RFC 3339, appendix A).
 constexpr const char* kTimeSpan = "T(NH(NM(NS)?)?|NM(NS)?|NS)";
 constexpr const char* kDateSpan = "(NY(NM(ND)?)?|NM(ND)?|ND)";
 constexpr const char* kByte = "(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
-// At most 6 labels of 32 of the 253 characters.
+// At most 6 labels of 32 characters, of the 253 characters that are valid.
 constexpr const char* kLabel = "[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?";
 constexpr const char* kMailbox = "[A-Za-z0-9_+-]{1,30}(\\.[A-Za-z0-9_+-]{1,15}){0,2}";
 
-/// N: a number.
+/// Replaces N by a number.
 std::string spans(std::string pattern) {
   for (size_t at; (at = pattern.find('N')) != std::string::npos;)
     pattern.replace(at, 1, "\\d{1,4}");
   return pattern;
 }
 
-/// Eight groups, or fewer around one gap.
+/// Eight groups, or fewer with one gap.
 std::string ipv6() {
   const std::string group = "[0-9a-f]{1,4}";
   std::string all = fmt::format("({}:){{7}}{}|::", group, group);

@@ -1,4 +1,4 @@
-// What tokens add to a text, to the byte.
+// The exact bytes that each token adds to a text.
 #include <algorithm>
 
 #include "text/grammar/token_masks.h"
@@ -8,7 +8,7 @@
 namespace mulciber {
 namespace {
 
-/// Decodes tokens behind another, where blanks that begin words show.
+/// Decodes tokens after another token, so that leading blanks of words are kept.
 class TokenBytes {
  public:
   explicit TokenBytes(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {

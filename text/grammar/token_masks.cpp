@@ -14,7 +14,7 @@ TokenTree::TokenTree(std::vector<std::string> tokens) : tokens_(std::move(tokens
     if (tokens_[id].size() > kAlikeBytes) long_.push_back(id);
   }
   std::ranges::sort(order, [&](uint32_t a, uint32_t b) { return tokens_[a] < tokens_[b]; });
-  std::vector<uint32_t> open;  // nodes from the first byte on
+  std::vector<uint32_t> open;  // nodes of the current path, from the first byte on
   const auto close = [&](size_t depth) {
     for (; open.size() > depth; open.pop_back())
       nodes_[open.back()].end = static_cast<uint32_t>(nodes_.size());
@@ -25,7 +25,7 @@ TokenTree::TokenTree(std::vector<std::string> tokens) : tokens_(std::move(tokens
     const auto common = static_cast<size_t>(
         std::mismatch(before.begin(), before.end(), token.begin(), token.end()).first -
         before.begin());
-    // Of two tokens with the same bytes, the second has a node of its own beside the first's.
+    // The second of two tokens with equal bytes has a node of its own beside the first's.
     close(std::min(common, token.size() - 1));
     while (open.size() < token.size()) {
       const size_t depth = open.size() + 1;
@@ -113,7 +113,7 @@ const TokenMasks::LocalMask& TokenMasks::local(uint32_t set) {
   LocalMask made;
   made.mask.resize((vocabulary_ + 31) / 32);
   const auto& nodes = tree_->nodes();
-  uint32_t exit_end = 0;  // below an exit that is noted, there is no need for another
+  uint32_t exit_end = 0;  // nodes below a noted exit need no other exit
   Matcher::State last = Matcher::kDead;
   walk(matcher_.alone(set), 0, static_cast<uint32_t>(nodes.size()),
        [&](uint32_t number, Matcher::State state) {
@@ -145,7 +145,7 @@ void TokenMasks::add_level(const Matcher::Level& level, TokenMask& mask) {
   }
   for (size_t i = 0; i < mask.size(); ++i) mask[i] |= found.mask[i];
   for (const uint32_t exit : found.exits) {
-    // Any token below the exit begins with its bytes.
+    // Any token below the exit begins with the exit's bytes.
     uint32_t below = exit + 1;
     while (nodes[below].token == TokenTree::kNoToken) ++below;
     const std::string& bytes = tree_->bytes(nodes[below].token);

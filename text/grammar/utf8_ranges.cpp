@@ -12,8 +12,8 @@ uint32_t last_of_length(size_t bytes) {
   return kLast[bytes - 1];
 }
 
-/// A range whose characters have one length; split until each byte's values do not depend on the
-/// bytes before it.
+/// Adds a range whose characters have equal lengths, split until the values of each byte do not
+/// depend on the bytes before it.
 void add(std::vector<Utf8Range>& to, CodeRange range, size_t bytes) {
   for (size_t behind = 1; behind < bytes; ++behind) {
     const uint32_t mask = (uint32_t{1} << (6 * behind)) - 1;

@@ -1,4 +1,4 @@
-// Sets of characters as sequences of ranges of bytes.
+// Converts sets of characters to sequences of byte ranges.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace mulciber {
 struct ByteRange {
   uint8_t first, last;
 };
-/// A byte of each range, one after the other.
+/// One byte of each range, in order.
 using Utf8Range = std::vector<ByteRange>;
 
-/// What the UTF-8 of the characters of a set is made of, in the order of their codes.
+/// The UTF-8 encodings of a set's characters, in the order of their codes.
 std::vector<Utf8Range> utf8_ranges(const CodeSet& set);
 
-/// A character's; U+FFFD's where there is none.
+/// UTF-8 of a character; of U+FFFD for an invalid code.
 std::string utf8(uint32_t code);
 
 }  // namespace mulciber

@@ -96,7 +96,7 @@ Value Interpreter::binary(const std::string& sign, const Value& a, const Value& 
       const std::size_t size =
           subject.is_string() ? subject.text().size() : subject.items().size() * sizeof(Value);
       if (size > 0 && times > limits_.bytes / size) bytes(limits_.bytes);
-      bytes(size * times);  // before it is made
+      bytes(size * times);  // counted before it is made
       step(size > 0 ? times : 0);
       std::string repeated;
       std::vector<Value> items;
@@ -148,7 +148,7 @@ Conversion read_conversion(const std::string& format, std::size_t& at) {
 std::string printed(const Conversion& c, const Value& value) {
   char buffer[2048];
   std::string pattern = "%" + c.flags + std::to_string(c.width);
-  // A width of 0 would read as a flag; none is what it means.
+  // A width of 0 would be read as a flag, so it is left out.
   if (c.width == 0) pattern.pop_back();
   if (c.precision >= 0) pattern += "." + std::to_string(c.precision);
   const std::string_view floats = "eEfFgG", integers = "diuxXo";

@@ -196,8 +196,8 @@ Value Interpreter::item(const Value& value, const Value& key) {
     return Value::undefined(std::string(type_name(value)) + " index out of range");
   }
   if (key.is_string()) {
-    // A key that is no element may be an attribute, as `message["items"]` is where the message has
-    // no such key.
+    // A key without an element may name a method, like `message["items"]` where the message has no
+    // such key.
     if (value.is(Kind::kDict)) {
       const Method method = find_method(value.kind(), key.text());
       if (method) return Value::function({.name = key.text(), .method = method, .self = value});
@@ -221,7 +221,8 @@ std::vector<std::size_t> slice_indices(std::size_t length, const Value* start, c
       at = at < -size ? -1 : at + size;
     else if (at > size)
       at = size;
-    // Backwards, the place before the first is -1 and the last is size - 1.
+    // In backward slices -1 stands for the position before the first element, size - 1 for the
+    // last.
     return by > 0 ? std::clamp<std::int64_t>(at, 0, size)
                   : std::clamp<std::int64_t>(at, -1, size - 1);
   };
@@ -230,7 +231,7 @@ std::vector<std::size_t> slice_indices(std::size_t length, const Value* start, c
   std::vector<std::size_t> indices;
   for (std::int64_t at = from; by > 0 ? at < to : at > to;) {
     indices.push_back(static_cast<std::size_t>(at));
-    if (by > 0 ? by > to - at : by < to - at) break;  // the next is past the end; and no overflow
+    if (by > 0 ? by > to - at : by < to - at) break;  // the next is past the end and might overflow
     at += by;
   }
   return indices;
@@ -257,7 +258,7 @@ Value Interpreter::slice(const Expression& e, Scope& scope) {
     for (const std::size_t index : indices) items.push_back(subject.items()[index]);
     return list(std::move(items), subject.kind());
   }
-  std::vector<std::size_t> offsets;  // of every code point
+  std::vector<std::size_t> offsets;  // byte offset of every code point
   for (std::size_t at = 0; at < subject.text().size(); next_code(subject.text(), at))
     offsets.push_back(at);
   offsets.push_back(subject.text().size());

@@ -1,4 +1,4 @@
-// Filters on single values and texts; those on lists stand in filters_lists.cpp.
+// Filters of single values and texts; filters_lists.cpp has those of lists.
 #include "text/jinja/filters.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Value string(Interpreter& i, const Value& self, Args) {
 }
 Value safe(Interpreter& i, const Value& self, Args) { return string(i, self, {}); }
 
-/// Words begin after a blank, a dash or an opening bracket, not as str.title() has it.
+/// Words begin after a blank, a dash or an opening bracket, unlike in str.title().
 Value title(Interpreter& i, const Value& self, Args) {
   const std::string source = i.to_text(self);
   std::string out, word;
@@ -157,7 +157,7 @@ Value rounded(Interpreter&, const Value& self, Args args) {
     return self.is_integral() ? Value::integer(static_cast<std::int64_t>(to_tens))
                               : Value::real(to_tens);
   }
-  // By way of decimal digits, as Python rounds: 2.675 is a little less than it looks.
+  // Rounds through decimal digits, like Python: 2.675 is slightly less than it looks.
   char buffer[768];
   std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(precision), self.real());
   return Value::real(parse_float(buffer).value_or(self.real()));
@@ -256,7 +256,7 @@ Value tojson(Interpreter& i, const Value& self, Args args) {
   JsonStyle style;
   style.ensure_ascii = a[0] && truth(*a[0]);
   if (a[1] && a[1]->is_integral()) {
-    // Python's negative indents are line breaks alone.
+    // In Python a negative indent gives only line breaks.
     style.indent = static_cast<int>(std::clamp<std::int64_t>(a[1]->integer(), 0, 1000));
     style.item_separator = ",";
   }
@@ -277,7 +277,7 @@ Value tojson(Interpreter& i, const Value& self, Args args) {
 
 Value replaced(Interpreter& i, const std::string& text, const std::string& from,
                const std::string& to, std::int64_t most) {
-  std::vector<std::size_t> places;  // where `from` begins
+  std::vector<std::size_t> places;  // byte offsets where `from` begins
   const auto wanted = [&] { return most < 0 || places.size() < static_cast<std::size_t>(most); };
   i.step(text.size() / 16);
   if (from.empty()) {
@@ -315,7 +315,7 @@ Value centered(Interpreter& i, const std::string& text, std::int64_t width,
                const std::string& fill) {
   const auto length = static_cast<std::int64_t>(length_of(text));
   const std::int64_t missing = std::max<std::int64_t>(width - length, 0);
-  const std::int64_t left = missing / 2 + (missing & width & 1);  // as str.center() does
+  const std::int64_t left = missing / 2 + (missing & width & 1);  // like str.center()
   return i.text(padding(i, left, fill) + text + padding(i, missing - left, fill));
 }
 

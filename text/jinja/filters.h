@@ -1,4 +1,4 @@
-// Tables of filters and methods, and what they share.
+// Tables of filters and methods, and their common functions.
 #pragma once
 
 #include <optional>
@@ -24,11 +24,11 @@ Method find_in(const std::vector<NamedMethod>& table, std::string_view name);
 /// str.replace(); most: replacements, or below 0 for all.
 Value replaced(Interpreter& interpreter, const std::string& text, const std::string& from,
                const std::string& to, std::int64_t most);
-/// `fill` as often as that; nothing for a width below 1.
+/// `width` copies of `fill`; nothing for a width below 1.
 std::string padding(Interpreter& interpreter, std::int64_t width, std::string_view fill = " ");
 Value centered(Interpreter& interpreter, const std::string& text, std::int64_t width,
                const std::string& fill);
-/// As Python's float() reads; no value for what it refuses.
+/// Parses a number like Python's float(); no value for what float() refuses.
 std::optional<double> parse_float(std::string_view text);
 
 }  // namespace mulciber::jinja

@@ -1,4 +1,4 @@
-// Filters on lists and mappings.
+// Filters of lists and mappings.
 #include <algorithm>
 #include <functional>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Args = const Arguments&;
 
-/// A dotted path of attributes and indices, as `attribute=` arguments have it.
+/// Follows a dotted path of attributes and indices, the form of `attribute=` arguments.
 Value follow(Interpreter& i, Value value, const Value& path) {
   if (!path.is_string()) return i.item(value, path);
   std::string_view rest = path.text();
@@ -32,7 +32,7 @@ Value without_case(const Value& value) {
   return value;
 }
 
-/// What sort compares: one attribute, or several with commas between.
+/// The sort key of a value: one attribute, or several separated by commas.
 Value follow_all(Interpreter& i, const Value& value, const Value& paths) {
   if (!paths.is_string() || paths.text().find(',') == std::string::npos)
     return follow(i, value, paths);
@@ -46,7 +46,7 @@ Value follow_all(Interpreter& i, const Value& value, const Value& paths) {
   }
 }
 
-/// How sort, unique, min, max and groupby see an element.
+/// The key by which sort, unique, min, max and groupby compare an element.
 struct Key {
   const Value* attribute = nullptr;
   bool case_sensitive = false;
@@ -155,7 +155,7 @@ Value map(Interpreter& i, const Value& self, Args args) {
   return i.list(std::move(out), Kind::kIterator);
 }
 
-/// select, reject, selectattr, rejectattr.
+/// Implements select, reject, selectattr and rejectattr.
 Value chosen(Interpreter& i, const Value& self, Args args, bool by_attribute, bool wanted) {
   Arguments rest = args;
   Value attribute;
@@ -313,7 +313,7 @@ Value groupby(Interpreter& i, const Value& self, Args args) {
 
 Value attribute(Interpreter& i, const Value& self, Args args) {
   const auto a = args.bind("filter 'attr'", 1, {"name"});
-  // Attributes alone, no elements: of a plain dict there is none but its methods.
+  // Attributes only, no elements: a plain dict has no attributes but its methods.
   const std::string name = i.to_text(*a[0]);
   if (self.is(Kind::kDict) && !find_method(Kind::kDict, name))
     return Value::undefined("'dict object' has no attribute '" + name + "'");

@@ -1,4 +1,4 @@
-// Functions that every template finds: Jinja's, and those that transformers adds.
+// Global functions of every template: Jinja's and those that transformers adds.
 #include <algorithm>
 #include <ctime>
 
@@ -26,7 +26,7 @@ Value range(Interpreter& i, const Value&, Args args) {
   const std::int64_t stop = integer_of(a[1] ? *a[1] : *a[0], "stop"),
                      by = a[2] ? integer_of(*a[2], "step") : 1;
   if (by == 0) throw Fault("range() arg 3 must not be zero");
-  constexpr std::size_t kMost = 100'000;  // Jinja's sandbox draws the line there
+  constexpr std::size_t kMost = 100'000;  // the limit of Jinja's sandbox
   std::vector<Value> numbers;
   while (by > 0 ? start < stop : start > stop) {
     if (numbers.size() == kMost)

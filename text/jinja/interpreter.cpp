@@ -149,8 +149,8 @@ void Interpreter::assign(const Target& target, const Value& value, Scope& scope)
   } else if (target.attribute.empty()) {
     scope.set(target.name, value);
   } else {
-    // Functions and loops live no longer than their scope, and a namespace that holds itself would
-    // never end.
+    // A function or loop dies with its scope, and a namespace that contains itself would never be
+    // printed to the end.
     if (value.is_transient())
       throw Fault("a namespace cannot hold a function, a loop or a namespace");
     Expression named;

@@ -13,14 +13,14 @@
 
 namespace mulciber::jinja {
 
-/// Variables of a block of the template. A `set` writes into the innermost, as Jinja's do.
+/// Variables of a block of the template. `set` writes into the innermost scope, like in Jinja.
 struct Scope {
   Scope* outer = nullptr;
   std::vector<std::pair<std::string, Value>> variables;
   void set(std::string_view name, Value value);
 };
 
-/// What `loop` stands for in a for block.
+/// The state of `loop` in a for block.
 struct Loop {
   const std::vector<Value>* items;
   std::size_t index = 0;
@@ -29,25 +29,25 @@ struct Loop {
 
 class Interpreter {
  public:
-  /// now: of strftime_now; the current local time where it is not given.
+  /// now: the time for strftime_now; the current local time where it is not given.
   Interpreter(const Limits& limits, const std::optional<std::tm>& now)
       : limits_(limits), now_(now) {}
 
-  /// Throws Fault; line() tells where.
+  /// Throws Fault; line() gives the line.
   std::string render(const Body& body, Scope& globals);
   int line() const { return line_; }
 
-  // What filters, tests and functions are written with. All count against the limits.
+  // For filters, tests and functions: these count against the limits.
   void step(std::size_t count = 1);
   Value text(std::string text);
   Value list(std::vector<Value> items, Kind kind = Kind::kList);
-  /// Before something is made that may be large.
+  /// Counts bytes before a large value is made.
   void bytes(std::size_t count);
-  /// The elements that a for loop would see; takes what an iterator has left. Throws Fault for what
-  /// has none.
+  /// The elements over which a for loop would run; consumes the rest of an iterator. Throws Fault
+  /// for a value without elements.
   std::vector<Value> elements(const Value& value);
   std::string to_text(const Value& value);
-  /// value[key] and value.name; undefined where there is none.
+  /// value[key] and value.name; undefined where it does not exist.
   Value item(const Value& value, const Value& key);
   Value attribute(const Value& value, const std::string& name);
   bool contains(const Value& container, const Value& value);
@@ -71,7 +71,7 @@ class Interpreter {
   Flow run(const Body& body, Scope& scope);
   Flow run(const Statement& statement, Scope& scope);
   Flow run_for(const Statement& statement, Scope& scope);
-  /// The text of a body in a scope of its own.
+  /// Renders a body to a text, in a scope of its own.
   std::string captured(const Body& body, Scope& scope);
   void run_call(const Statement& statement, Scope& scope);
   void assign(const Target& target, const Value& value, Scope& scope);
@@ -84,7 +84,7 @@ class Interpreter {
   Value call_expression(const Expression& e, Scope& scope, const Value* caller);
   Value compare(const Expression& e, Scope& scope);
   Value filtered(const Expression& e, const Value& subject, Scope& scope);
-  /// A block's chain of filters: the innermost has no subject.
+  /// Applies a block's chain of filters; the innermost one has no subject.
   Value filter_block(const Expression& e, const Value& subject, Scope& scope);
   Arguments arguments(const Expression& e, Scope& scope);
   Value call(const Value& function, const Arguments& arguments, const Value* caller);
@@ -97,7 +97,8 @@ class Interpreter {
   std::string* out_ = nullptr;
 };
 
-/// Python's a[start:stop:step] of `length` elements: the indices taken. Null pointers are left out.
+/// The indices that Python's a[start:stop:step] takes of `length` elements. A null pointer stands
+/// for a missing argument.
 std::vector<std::size_t> slice_indices(std::size_t length, const Value* start, const Value* stop,
                                        const Value* step);
 

@@ -1,4 +1,4 @@
-// JSON out of values as Python's json.dumps writes it, and into values with the order of keys kept.
+// Writes values as JSON like Python's json.dumps, and reads JSON in the order of its keys.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,7 +17,7 @@ std::string quoted(std::string_view text, bool ensure_ascii) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     const std::uint32_t code = next_code(text, at);
-    const auto escape = [&](std::uint16_t unit) {  // of UTF-16
+    const auto escape = [&](std::uint16_t unit) {  // a UTF-16 unit
       char buffer[8];
       std::snprintf(buffer, sizeof buffer, "\\u%04x", unit);
       out += buffer;

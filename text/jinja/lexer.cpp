@@ -12,7 +12,7 @@ bool is_digit_char(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name_char(char c) { return is_name_start(c) || is_digit_char(c); }
 
-/// One kind of line end, and no last one.
+/// Unifies line ends and removes the last one.
 std::string with_newlines(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -56,8 +56,9 @@ class Lexer {
     return true;
   }
 
-  /// The part of `text` that stays before a tag: with a minus sign no white space at its end, and
-  /// otherwise (not before output, not with a plus) none that stands alone on the tag's line.
+  /// The part of `text` that is kept before a tag. A minus sign removes white space at its end.
+  /// Otherwise (except before output, or with a plus) white space is removed if it is alone on the
+  /// tag's line.
   std::string_view before_tag(std::string_view text, char sign, bool is_output) const {
     if (sign == '-') return trim_right(text);
     if (sign == '+' || is_output) return text;
@@ -107,7 +108,7 @@ class Lexer {
     after_block(sign);
   }
 
-  /// White space after the end of a block or comment.
+  /// Removes white space after the end of a block or comment.
   void after_block(char sign) {
     if (sign == '-')
       skip_spaces();
@@ -115,7 +116,7 @@ class Lexer {
       take("\n");
   }
 
-  /// The length of `{% word %}` where `text` begins with it, and its signs; 0 if it does not.
+  /// The length of `{% word %}` at the start of `text`, and its signs; 0 if it is not there.
   static std::size_t match_tag(std::string_view text, std::string_view word, char& first_sign,
                                char& last_sign) {
     if (!text.starts_with("{%")) return 0;
@@ -155,7 +156,7 @@ class Lexer {
       if (rest_.empty()) fail("a tag has no end");
       if (open_brackets.empty()) {
         const char sign = sign_at(rest_, 0);
-        // A plus sign means something only at the end of a block.
+        // A plus sign has a meaning only at the end of a block.
         const bool is_sign = sign == '-' || (sign == '+' && end == TokenType::kBlockEnd);
         if (rest_.substr(is_sign ? 1 : 0).starts_with(close)) {
           skip(close.size() + (is_sign ? 1 : 0));
@@ -255,7 +256,7 @@ class Lexer {
     skip(at);
   }
 
-  /// After the backslash: as in a Python string.
+  /// Reads the rest of an escape after the backslash, like in a Python string.
   void escape(std::string& text, std::size_t& at) {
     const char c = rest_[at++];
     constexpr std::string_view kLetters = "abfnrtv\\'\"", kMeanings = "\a\b\f\n\r\t\v\\'\"";

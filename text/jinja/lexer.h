@@ -1,4 +1,4 @@
-// Cuts a template's text into tokens.
+// Splits a template's text into tokens.
 #pragma once
 
 #include <string>
@@ -27,9 +27,9 @@ struct Token {
   int line = 1;
 };
 
-/// The last token is of type kEnd. White space is treated as Jinja does with trim_blocks and
-/// lstrip_blocks, without the template's last newline: the environment of Hugging Face
-/// transformers. Throws SyntaxFault for text that is no template.
+/// Returns the tokens; the last one has type kEnd. White space is treated like in Jinja with
+/// trim_blocks and lstrip_blocks, and the template's last newline is removed: the environment of
+/// Hugging Face transformers. Throws SyntaxFault for a text that is not a template.
 std::vector<Token> tokenize(std::string_view source);
 
 /// A Fault at a known line.

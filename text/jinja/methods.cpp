@@ -1,4 +1,5 @@
-// Methods of lists, dicts and loops, as Python has them; none of those that change their object.
+// Methods of lists, dicts and loops, with Python's behaviour; methods that change their object are
+// missing.
 #include <algorithm>
 
 #include "text/jinja/filters.h"

@@ -1,4 +1,4 @@
-// Methods of strings, as Python has them.
+// Methods of strings, with Python's behaviour.
 #include <algorithm>
 
 #include "text/jinja/filters.h"
@@ -33,7 +33,7 @@ Value strip_right(Interpreter& i, const Value& self, Args args) {
   return stripped(i, self, args, false, true);
 }
 
-/// Words between white space, at most `most` cuts (below 0: all) from the left or the right.
+/// Splits at white space, with at most `most` cuts (below 0: all) from the left or the right.
 std::vector<std::string> words(std::string_view rest, std::int64_t most, bool from_right) {
   std::vector<std::string> parts;
   rest = from_right ? trim_right(rest) : trim_left(rest);
@@ -69,7 +69,7 @@ Value cut(Interpreter& i, const Value& self, Args args, bool from_right) {
   std::vector<std::string> parts;
   i.step(self.weight());
   if (!a[0] || a[0]->is_none()) {
-    // From the right, every word looks through what is left of the text.
+    // From the right, every cut searches the rest of the text.
     if (from_right && self.text().size() > 100'000)
       throw Fault("rsplit() without a separator takes at most 100000 bytes");
     parts = words(self.text(), most, from_right);
@@ -125,7 +125,7 @@ Value rpartition(Interpreter& i, const Value& self, Args args) {
   return partitioned(i, self, args, true);
 }
 
-/// startswith and endswith: one string or a tuple of them, in a part of the text.
+/// Implements startswith and endswith: one string or a tuple of them, in a part of the text.
 Value edged(Interpreter& i, const Value& self, Args args, bool front) {
   const auto a = args.bind("startswith() or endswith()", 1, {"prefix", "start", "end"});
   std::string_view text = self.text();
@@ -276,7 +276,8 @@ Value zfill(Interpreter& i, const Value& self, Args args) {
   return i.text(self.text().substr(0, sign) + zeros + self.text().substr(sign));
 }
 
-/// Fields in braces: in order, by number or by name, without format specifications.
+/// Implements format with fields in braces: in order, by number or by name, without format
+/// specifications.
 Value format(Interpreter& i, const Value& self, Args args) {
   const std::string& pattern = self.text();
   std::string out;

@@ -18,8 +18,8 @@ class StatementParser : public ExpressionParser {
  private:
   using Words = std::vector<std::string_view>;
 
-  /// Up to a block that begins with one of `ends`, which is left to be read (its `{%` is taken), or
-  /// to the end of the template where there are none.
+  /// Reads statements up to a block that begins with one of `ends` (its `{%` is consumed, the word
+  /// is not), or without `ends` to the end of the template.
   Body statements(const Words& ends) {
     const Level level(*this);
     Body body;
@@ -53,7 +53,7 @@ class StatementParser : public ExpressionParser {
     }
   }
 
-  /// The body of a block: from after the `%}` of its head to its end word, which is taken.
+  /// Reads the body of a block: after the `%}` of its head, through its end word.
   Body body_until(std::string_view end) {
     take_operator(":");
     expect(TokenType::kBlockEnd, "'%}'");
@@ -178,7 +178,7 @@ class StatementParser : public ExpressionParser {
     expect_operator(")");
   }
 
-  /// The body of a macro or call block, in which the outer loops cannot be left.
+  /// Reads the body of a macro or call block, from which outer loops cannot be left.
   void macro_body(Statement& s, std::string_view end) {
     const int outer = std::exchange(loops_, 0);
     const bool outer_varargs = std::exchange(saw_varargs_, false),

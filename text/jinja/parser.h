@@ -1,4 +1,4 @@
-// Reads a template into its tree.
+// Parses a template into its tree.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace mulciber::jinja {
 
-/// Parts of an expression; pointers cannot be copied out of an initializer list.
+/// Makes a vector of parts of an expression; pointers cannot be copied out of an initializer list.
 template <typename... Parts>
 std::vector<ExpressionPtr> list_of(Parts... parts) {
   std::vector<ExpressionPtr> all;
@@ -18,7 +18,7 @@ std::vector<ExpressionPtr> list_of(Parts... parts) {
   return all;
 }
 
-/// Reads expressions; statements are StatementParser's. Grammar and precedence are Jinja's.
+/// Parses expressions; StatementParser parses statements. Grammar and precedence are Jinja's.
 class ExpressionParser {
  public:
   explicit ExpressionParser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
@@ -43,13 +43,13 @@ class ExpressionParser {
   [[noreturn]] void fail_here(const std::string& wanted) const;
 
   ExpressionPtr expression();     // with `a if b else c`
-  ExpressionPtr or_expression();  // without
+  ExpressionPtr or_expression();  // without it
   /// One expression, or several with commas between as a tuple.
   ExpressionPtr tuple(bool conditional = true);
-  /// The filters after a bar; subject: may be null.
+  /// Reads the filters after a bar; subject: may be null.
   ExpressionPtr filters(ExpressionPtr subject, bool bar_taken);
 
-  /// Counts how deep the grammar's recursion is; statements count too.
+  /// Counts the recursion depth of the parser; statements count too.
   struct Level {
     explicit Level(ExpressionParser& parser);
     ~Level() { --parser.level_; }
@@ -57,11 +57,11 @@ class ExpressionParser {
   };
 
   bool saw_varargs_ = false,
-       saw_kwargs_ = false;  // names that give a macro more than its parameters
+       saw_kwargs_ = false;  // the name lets a macro take more than its parameters
 
  private:
   ExpressionPtr make(ExpressionType type, int line, std::vector<ExpressionPtr> parts = {}) const;
-  /// Adds up depths again after parts or arguments were set.
+  /// Computes depths again after parts or arguments were set.
   ExpressionPtr measured(ExpressionPtr node) const;
   template <typename Next>
   ExpressionPtr chain(ExpressionType type, std::string_view word, Next&& next);

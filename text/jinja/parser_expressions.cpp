@@ -1,4 +1,4 @@
-// Operators of expressions, from the weakest to the strongest.
+// Parses operators of expressions, from the weakest to the strongest.
 #include <algorithm>
 #include <array>
 
@@ -7,10 +7,10 @@
 namespace mulciber::jinja {
 namespace {
 
-// Deeper than any template that people write; evaluation and destruction recurse as deep as the
-// tree.
+// Deeper than any template that people write; evaluation and destruction recurse to the tree's
+// depth.
 constexpr int kMostDepth = 100;
-// Of the grammar's own recursion: an expression in parentheses counts four times.
+// Bound of the parser's own recursion: a parenthesized expression counts four times.
 constexpr int kMostLevels = 200;
 
 }  // namespace

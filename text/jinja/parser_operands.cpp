@@ -1,5 +1,5 @@
-// What operators stand between: names, literals, lists, and what follows them (attributes,
-// subscripts, calls, filters, tests).
+// Parses operands: names, literals, lists, and their suffixes (attributes, subscripts, calls,
+// filters, tests).
 #include <charconv>
 
 #include "text/jinja/parser.h"

@@ -21,7 +21,7 @@ enum class ExpressionType {
   kDict,       // parts: key, value, key, value ...
   kAttribute,  // parts[0].name
   kItem,       // parts[0][parts[1]]
-  kSlice,      // parts[0][parts[1]:parts[2]:parts[3]], null for what is left out
+  kSlice,      // parts[0][parts[1]:parts[2]:parts[3]], null for missing parts
   kCall,       // parts[0](...)
   kFilter,     // parts[0] | name(...); parts[0] is null for the text of a block
   kTest,       // parts[0] is name(...)
@@ -39,12 +39,12 @@ enum class ExpressionType {
 struct Expression {
   ExpressionType type = ExpressionType::kConstant;
   int line = 0;
-  int depth = 1;  // of the tree below, itself included
+  int depth = 1;  // depth of the tree from here
   std::string name;
   Value value;
   std::vector<ExpressionPtr> parts;
   std::vector<std::string> operators;
-  // Arguments of a call, filter or test, beside its subject.
+  // Arguments of a call, filter or test, without its subject.
   std::vector<ExpressionPtr> arguments;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
   ExpressionPtr list_argument, dict_argument;  // *args, **kwargs
@@ -59,17 +59,17 @@ enum class StatementType {
   kFor,          // target, expression, condition, body, otherwise
   kIf,           // branches (a null condition is the else)
   kSet,          // target = expression
-  kSetBlock,     // target = body, through the filters of expression where there is one
+  kSetBlock,     // target = body, after the filters of `expression`, if any
   kMacro,        // name, parameters, body
   kCall,         // expression is the call; parameters and body are the caller's
   kFilterBlock,  // expression, body
   kWith,         // parameters are name and value, body
-  kScope,        // body alone: {% generation %}
+  kScope,        // only a body: {% generation %}
   kBreak,
   kContinue,
 };
 
-/// What is assigned to: a name, an attribute of a namespace, or several names at once.
+/// The target of an assignment: a name, an attribute of a namespace, or several names.
 struct Target {
   std::string name, attribute;
   std::vector<Target> parts;

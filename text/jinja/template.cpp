@@ -20,7 +20,7 @@ ModelError error_at(const std::string& where, int line, std::string_view problem
 }  // namespace
 
 Template::Template(std::string_view source, std::string where) : where_(std::move(where)) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // the longest in use have some 20 KB
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // known ones have up to 20 KB
   if (source.size() > kMostBytes)
     throw ModelError(where_, "is a chat template of " + std::to_string(source.size()) + " bytes",
                      "no known model needs that");

@@ -1,10 +1,10 @@
-// Jinja templates, as far as the chat templates of models use them.
+// Jinja templates: the part of the language that chat templates of models use.
 //
-// Rendered as Hugging Face transformers does (jinja2 with ImmutableSandboxedEnvironment,
+// The results equal those of Hugging Face transformers (jinja2 with ImmutableSandboxedEnvironment,
 // trim_blocks, lstrip_blocks, loop controls, the generation tag, and its own tojson,
-// raise_exception and strftime_now). Left out, with an error where a template comes to it:
-// inheritance and inclusion, recursive loops, filters that make HTML of text, whole numbers beyond
-// 64 bits. Sources: the Jinja 3.1 documentation, and transformers' apply_chat_template.
+// raise_exception and strftime_now). Missing, with an error where a template uses it: inheritance
+// and inclusion, recursive loops, filters that make HTML of text, whole numbers beyond 64 bits.
+// Sources: the Jinja 3.1 documentation, and transformers' apply_chat_template.
 #pragma once
 
 #include <ctime>
@@ -29,8 +29,8 @@ class Template {
   Template& operator=(Template&&) noexcept;
 
   using Variables = std::vector<std::pair<std::string, Value>>;
-  /// Throws ModelError with the line: what the template itself refuses, what is wrong with it, or
-  /// that it costs more than the limits.
+  /// Throws ModelError with the line: for an error that the template itself raises, for a mistake
+  /// in it, or for exceeding the limits.
   std::string render(Variables variables, const std::optional<std::tm>& now = {},
                      const Limits& limits = {}) const;
 

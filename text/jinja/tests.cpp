@@ -1,4 +1,4 @@
-// What can stand after `is`.
+// Tests, which follow `is`.
 #include <algorithm>
 
 #include "text/jinja/interpreter.h"

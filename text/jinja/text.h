@@ -1,4 +1,4 @@
-// Python's strings over UTF-8: lengths and places count code points. All text is valid UTF-8.
+// Python's strings over UTF-8: lengths and indices count code points. All text is valid UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ std::size_t offset_of(std::string_view text, std::size_t index);
 bool is_space(std::uint32_t code);
 std::string_view trim_left(std::string_view text);
 std::string_view trim_right(std::string_view text);
-/// Python's strip and its sides; chars: code points to take off, white space where it is null.
+/// Python's strip, lstrip and rstrip; chars: code points to remove, white space where it is null.
 std::string_view strip(std::string_view text, const std::string* chars, bool left, bool right);
 
 /// Simple case mappings of Unicode, and SS for sharp s; Python's other mappings to several letters
-/// are left out.
+/// are missing.
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
-/// str.title(): every word of letters.
+/// Implements str.title(): every run of letters is a word.
 std::string to_title(std::string_view text);
 std::string to_capital(std::string_view text);
 bool is_cased(std::uint32_t code);
@@ -40,7 +40,7 @@ bool is_digit(std::uint32_t code);
 
 /// repr() of a string, with Python's choice of quotes and escapes.
 std::string string_repr(std::string_view text);
-/// Python's lines: also at \v, \f, \x1c to \x1e, \x85, U+2028 and U+2029.
+/// Splits lines like Python: also at \v, \f, \x1c to \x1e, \x85, U+2028 and U+2029.
 std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends);
 
 }  // namespace mulciber::jinja

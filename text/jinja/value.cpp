@@ -39,11 +39,12 @@ Value Value::string(std::string text) {
   return result;
 }
 
-// Counts an element of a list or dict that is being made.
+// Counts an element of a list or dict under construction.
 void Value::count(const Value& element) {
-  // Printing and comparing walk down by recursion.
+  // Printing and comparing recurse into nested values.
   constexpr int kMostNesting = 100;
-  // A list that holds another twice, which holds a third twice ... is short and yet without end.
+  // A short list may hold another twice, which holds a third twice, and so on: its weight grows
+  // exponentially.
   constexpr std::size_t kMostWeight = 4'000'000;
   if (element.nesting_ >= kMostNesting)
     throw Fault("lists nest deeper than " + std::to_string(kMostNesting) + " levels");
@@ -89,7 +90,7 @@ Value Value::loop(Loop* loop) {
   Value result(Kind::kLoop);
   result.transient_ = true;
   result.object_ =
-      std::shared_ptr<void>(loop, [](void*) {});  // stands on the stack of the loop's evaluation
+      std::shared_ptr<void>(loop, [](void*) {});  // the loop lives on the stack of its evaluation
   return result;
 }
 
@@ -195,7 +196,7 @@ bool less(const Value& a, const Value& b) {
     return a.real() < b.real();
   }
   if (a.is_string() && b.is_string())
-    return a.text() < b.text();  // UTF-8 sorts as its code points do
+    return a.text() < b.text();  // UTF-8 sorts in the order of code points
   if (a.is_sequence() && a.kind() == b.kind()) {
     const auto &x = a.items(), &y = b.items();
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i)

@@ -1,4 +1,4 @@
-// Values of a chat template's language: Python's, as far as templates can see them.
+// Values of the template language: Python's values, as far as templates can see them.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace mulciber::jinja {
 
-/// What went wrong while a template was read or rendered; whoever knows the line makes a ModelError
-/// of it.
+/// An error while a template is read or rendered; a caller that knows the line turns it into a
+/// ModelError.
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Bounds of one rendering: templates come out of files that nobody vouches for.
+/// Bounds of one rendering, because templates come from untrusted files.
 struct Limits {
   std::size_t steps = 20'000'000;  // expressions and statements, comparisons, elements
   std::size_t bytes = std::size_t{256}
-                      << 20;  // of all strings and lists made on the way, the text included
-  int depth = 300;            // of nested evaluation, macros included
+                      << 20;  // strings and lists made on the way, including the text
+  int depth = 300;            // nested evaluation, including macros
 };
 
 enum class Kind {
@@ -35,7 +35,7 @@ enum class Kind {
   kList,
   kTuple,
   kDict,
-  kIterator,  // what Python gives out once: of map, select, items ...
+  kIterator,  // a Python iterator, consumed once: from map, select, items ...
   kNamespace,
   kFunction,
   kLoop,
@@ -46,10 +46,10 @@ struct Dict;
 struct Function;
 struct Loop;
 
-/// Elements of a list or tuple, or what is left of an iterator.
+/// Elements of a list or tuple, or the rest of an iterator.
 struct List {
   std::vector<Value> items;
-  std::size_t next = 0;  // of an iterator: the first that was not given out
+  std::size_t next = 0;  // for an iterator: the next element
 };
 
 /// Cheap to copy; strings, lists and dicts never change once they are made. Only iterators and
@@ -64,7 +64,7 @@ class Value {
   static Value real(double value);
   static Value string(std::string text);
   /// kind: kList, kTuple or kIterator. Throws Fault where lists nest deeper than a hundred levels,
-  /// or hold more than a few million values: what stands in a list several times counts as often.
+  /// or hold more than a few million values: repeated elements count each time.
   static Value list(std::vector<Value> items, Kind kind = Kind::kList);
   static Value dict(Dict items);
   static Value name_space(Dict items);
@@ -79,16 +79,16 @@ class Value {
   bool is_sequence() const { return kind_ == Kind::kList || kind_ == Kind::kTuple; }
   bool is_integral() const { return kind_ == Kind::kInt || kind_ == Kind::kBool; }
   bool is_number() const { return is_integral() || kind_ == Kind::kFloat; }
-  /// Lives no longer than the scope that made it, or may change: a function, a loop, a namespace,
-  /// or what holds one.
+  /// Whether the value dies with the scope that made it, or may change: a function, a loop, a
+  /// namespace, or a value that contains one.
   bool is_transient() const { return transient_; }
 
-  /// What printing or comparing the value costs: its elements, and theirs, and text by 16 bytes.
+  /// Cost of printing or comparing the value: its elements, recursively, and text by 16 bytes.
   std::size_t weight() const { return is_string() ? 1 + text().size() / 16 : weight_; }
 
-  // Each of the fitting kind alone.
+  // Each of these needs a value of the matching kind.
   bool boolean() const { return integer_ != 0; }
-  std::int64_t integer() const { return integer_; }  // of a bool: 0 or 1
+  std::int64_t integer() const { return integer_; }  // for a bool 0 or 1
   double real() const { return kind_ == Kind::kFloat ? real_ : static_cast<double>(integer_); }
   const std::string& text() const { return *static_cast<const std::string*>(object_.get()); }
   const std::vector<Value>& items() const { return static_cast<const List*>(object_.get())->items; }
@@ -96,9 +96,9 @@ class Value {
   Dict& dict() const { return *static_cast<Dict*>(object_.get()); }
   const Function& function() const { return *static_cast<const Function*>(object_.get()); }
   Loop& loop() const { return *static_cast<Loop*>(object_.get()); }
-  /// Why an undefined value is one.
+  /// The reason why an undefined value is undefined.
   std::string reason() const;
-  /// Whether both are the same object, as Python's `is`.
+  /// Whether both are the same object, like Python's `is`.
   bool same_as(const Value& other) const;
 
  private:
@@ -116,7 +116,7 @@ class Value {
   std::shared_ptr<void> object_;
 };
 
-/// In the order of insertion.
+/// A dict in the order of insertion.
 struct Dict {
   std::vector<std::pair<Value, Value>> items;
   const Value* find(const Value& key) const;
@@ -125,21 +125,21 @@ struct Dict {
   void set(Value key, Value value);
 };
 
-/// As Python names a type in its messages: "str", "list".
+/// Python's name of a type in its messages: "str", "list".
 const char* type_name(const Value& value);
 bool truth(const Value& value);
 /// Python's ==: numbers across kinds, otherwise only within one.
 bool equal(const Value& a, const Value& b);
 /// Python's <. Throws Fault for kinds that have no order.
 bool less(const Value& a, const Value& b);
-/// str(): as a template prints the value. Throws Fault for functions and the like.
+/// str(), the form that a template prints. Throws Fault for functions and the like.
 std::string to_text(const Value& value);
-/// repr(): as a value shows inside a printed list.
+/// repr(), the form inside a printed list.
 std::string to_repr(const Value& value);
-/// repr() of a float: the shortest digits that give the number again.
+/// repr() of a float: the shortest digits that give the same number.
 std::string float_repr(double value);
 
-/// Python's json.dumps with its options.
+/// The options of Python's json.dumps.
 struct JsonStyle {
   bool ensure_ascii = false;
   int indent = -1;  // spaces a level; below 0: all on one line
@@ -149,7 +149,7 @@ struct JsonStyle {
 };
 /// Throws Fault for a value that JSON cannot hold, or where the text is too long.
 std::string to_json(const Value& value, const JsonStyle& style = {});
-/// Keeps the order of keys. Throws ModelError naming `where`.
+/// Parses JSON in the order of its keys. Throws ModelError naming `where`.
 Value from_json(std::string_view text, const std::string& where);
 
 }  // namespace mulciber::jinja

@@ -94,7 +94,7 @@ void BpeModel::tokenize(std::string_view word, std::vector<std::int32_t>& ids) c
   struct Candidate {
     Result merge;
     std::int32_t left;
-    bool operator<(const Candidate& other) const {  // the queue's top is its greatest
+    bool operator<(const Candidate& other) const {  // the queue's top is the greatest
       return merge.rank > other.merge.rank || (merge.rank == other.merge.rank && left > other.left);
     }
   };
@@ -112,7 +112,7 @@ void BpeModel::tokenize(std::string_view word, std::vector<std::int32_t>& ids) c
     const Candidate top = queue.top();
     queue.pop();
     const Result* merge = merge_of(top.left);
-    if (merge == nullptr || merge->id != top.merge.id) continue;  // a neighbour changed since
+    if (merge == nullptr || merge->id != top.merge.id) continue;  // a neighbour has changed since
     Symbol& left = symbols[top.left];
     Symbol& right = symbols[left.next];
     left.id = merge->id;

@@ -13,18 +13,19 @@
 
 namespace mulciber {
 
-/// Merges the neighbours of the lowest rank, the leftmost of equals, until none is left.
+/// Merges the pair of neighbours with the lowest rank, the leftmost of equal ones, until no pair is
+/// left.
 /// Source: Sennrich, Haddow and Birch 2016, arXiv:1508.07909; options as in Hugging Face's
 /// tokenizers.
 class BpeModel {
  public:
   struct Options {
-    std::optional<std::int32_t> unknown_id;  // without one, unknown characters vanish
+    std::optional<std::int32_t> unknown_id;  // without it, unknown characters vanish
     std::string continuing_prefix;           // before every character but a word's first
     std::string end_suffix;                  // after a word's last character
-    bool fuse_unknown = false;               // a run of unknown characters is one
+    bool fuse_unknown = false;               // a run of unknown characters becomes one token
     bool byte_fallback = false;              // unknown characters become <0x..> pieces
-    bool ignore_merges = false;              // a word that is a piece is taken whole
+    bool ignore_merges = false;              // a word that is a piece is not split
   };
   using Merge = std::pair<std::string, std::string>;
 
@@ -52,8 +53,8 @@ class BpeModel {
   std::unordered_map<std::uint64_t, Result> merges_;
 };
 
-/// The longest piece that fits, from left to right; a word that does not work out is unknown as a
-/// whole. Source: Schuster and Nakajima 2012; as in BERT.
+/// Takes the longest matching piece, from left to right; a word that cannot be covered is unknown
+/// as a whole. Source: Schuster and Nakajima 2012; as in BERT.
 class WordPieceModel {
  public:
   struct Options {

@@ -7,15 +7,15 @@
 namespace mulciber {
 namespace {
 
-// The fields of a unit, as darts-clone packs them.
+// The fields of a unit in darts-clone's layout.
 bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
 std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFFU; }
 std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000FFU; }
 std::uint32_t offset_of(std::uint32_t unit) { return unit >> 10 << ((unit & 0x200U) >> 6); }
 bool is_value(std::uint32_t unit) { return unit >> 31 != 0; }
 
-// Children of a node share a block of this many units, so a node's base in range means its children
-// are.
+// Children of a node share a block of this many units: if a node's base is in range, so are its
+// children.
 constexpr std::size_t kBlock = 256;
 // Unicode's longest compatibility decomposition takes 33 bytes in UTF-8. Without a bound, a short
 // text could grow without limit under a hostile table.
@@ -50,7 +50,7 @@ CharsMap::CharsMap(std::string_view blob, const std::string& where) {
     begin = i + 1;
   }
   for (std::size_t i = 0; i < units_.size(); ++i) {
-    if (i != 0 && is_value(units_[i])) continue;  // never entered: its label matches no byte
+    if (i != 0 && is_value(units_[i])) continue;  // unreachable: its label matches no byte
     const std::size_t base = i ^ offset_of(units_[i]);
     if (base >= units_.size()) fail("has a trie node that points outside the trie");
     if (!has_leaf(units_[i])) continue;

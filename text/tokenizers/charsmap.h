@@ -10,7 +10,7 @@ namespace mulciber {
 
 /// Maps character sequences to their normal form: a double-array trie whose values are offsets into
 /// a block of zero-terminated replacements. Source: Kudo and Richardson 2018, arXiv:1808.06226,
-/// section 3.2; the array is darts-clone's.
+/// section 3.2; the array has darts-clone's layout.
 class CharsMap {
  public:
   CharsMap() = default;
@@ -25,9 +25,9 @@ class CharsMap {
     std::size_t length = 0;  // bytes of the text that are replaced; 0 when nothing matches
     std::string_view replacement;
   };
-  /// What SentencePiece applies.
+  /// The match that SentencePiece uses.
   Match longest_prefix(std::string_view text) const;
-  /// What Hugging Face's Precompiled normalizer applies to each grapheme.
+  /// The match that Hugging Face's Precompiled normalizer uses for each grapheme.
   Match shortest_prefix(std::string_view text) const;
 
  private:

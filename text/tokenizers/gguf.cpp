@@ -48,7 +48,7 @@ class Metadata {
                     std::to_string(vocab_size) + " tokens");
     return static_cast<std::int32_t>(value->integer());
   }
-  /// Of an array of bytes; empty where there is none.
+  /// The bytes of an array; empty where it is missing.
   std::string bytes(const std::string& key) const {
     const GgufValue* value = file_.find_value(key);
     if (value == nullptr) return {};
@@ -79,7 +79,8 @@ std::string joined_punctuation(std::string_view text) {
     if (after_space && closes) out.pop_back();
     out += rest[0];
   }
-  // An apostrophe alone loses the spaces on both sides; some contractions the one before them.
+  // A separate apostrophe loses the spaces on both sides; some contractions lose the one before
+  // them.
   std::string joined;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out.compare(i, 3, " ' ") == 0) {
@@ -173,7 +174,7 @@ GgufTokenizer::GgufTokenizer(const GgufFile& file) {
   add_bos_ = metadata.boolean_or("tokenizer.ggml.add_bos_token", add_bos_);
   add_eos_ = metadata.boolean_or("tokenizer.ggml.add_eos_token", add_eos_);
   add_separator_ = metadata.boolean_or("tokenizer.ggml.add_sep_token", add_separator_);
-  if (strips_space_) {  // the model puts it there
+  if (strips_space_) {  // the model adds it there
     strips_space_ = metadata.boolean_or("tokenizer.ggml.add_space_prefix", true);
   } else {
     space_prefix_ = metadata.boolean_or("tokenizer.ggml.add_space_prefix", space_prefix_);
@@ -193,7 +194,7 @@ void GgufTokenizer::read_specials(const GgufFile& file) {
   special_.unk = id("unknown");
   special_.cls = id("cls");
   special_.mask = id("mask");
-  special_.sep = id("seperator");  // as the format spells it
+  special_.sep = id("seperator");  // the format's own spelling
   if (!special_.bos) special_.bos = special_.cls;
   if (add_bos_ && !special_.bos) add_bos_ = false;
   if (add_eos_ && !special_.eos) add_eos_ = false;
@@ -247,7 +248,7 @@ Encoding GgufTokenizer::encode_pair(std::string_view first, std::string_view sec
   };
   if (options.add_special && add_bos_) all.ids.push_back(*special_.bos);
   add(first, 0);
-  // RoBERTa has a second one between the texts, and no types.
+  // RoBERTa has a second separator between the texts, and no type ids.
   if (options.add_special && add_separator_ && !word_piece_) all.ids.push_back(*special_.sep);
   add(second, word_piece_ ? 1 : 0);
   return all;
@@ -255,7 +256,7 @@ Encoding GgufTokenizer::encode_pair(std::string_view first, std::string_view sec
 
 std::vector<Token> GgufTokenizer::tokenize(std::string_view text,
                                            const EncodeOptions& options) const {
-  // The special tokens a text holds at all; longer ones are cut out first, wherever they stand.
+  // Special tokens that occur in the text; longer ones are cut out first, at every position.
   std::set<std::int32_t> present;
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::int32_t node = PieceTrie::kRoot;
@@ -272,7 +273,7 @@ std::vector<Token> GgufTokenizer::tokenize(std::string_view text,
   });
   struct Part {
     std::string_view text;
-    std::int32_t id = -1;  // of a special token, else -1
+    std::int32_t id = -1;  // special token, or -1
   };
   std::vector<Part> parts = {{text}};
   for (const std::int32_t id : order) {
@@ -324,7 +325,7 @@ std::string GgufTokenizer::decode(std::span<const std::int32_t> ids, bool skip_s
     const PieceType type = types_[static_cast<std::size_t>(id)];
     if (is_special(id)) {
       if (!skip_special) out += text;
-      // The space after a leading special token belongs to what follows it.
+      // The space after a leading special token belongs to the text after it.
       if (id == special_.bos && out.size() == (skip_special ? 0 : text.size())) continue;
     } else if (type == PieceType::kByte) {
       out += static_cast<char>(byte_of_piece(text));

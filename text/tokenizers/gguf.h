@@ -15,38 +15,37 @@
 
 namespace mulciber {
 
-/// Splits plain text, in which no special tokens are left, into ids.
+/// Splits plain text without special tokens into ids.
 class GgufTextModel {
  public:
   virtual ~GgufTextModel() = default;
   virtual void tokenize(std::string_view text, std::vector<std::int32_t>& ids) const = 0;
-  /// The bytes that a normal piece stands for.
+  /// The bytes that a normal piece represents.
   virtual std::string bytes_of_piece(std::string_view piece) const = 0;
 };
 
-/// Score-ordered merges over raw bytes, with byte pieces for what no piece covers: "llama".
+/// Merges ordered by score over raw bytes, with byte pieces where no piece matches: "llama".
 std::unique_ptr<GgufTextModel> make_gguf_spm(const Vocabulary& vocabulary,
                                              std::vector<Piece> pieces, const std::string& where);
-/// BPE with ranked merges: "gpt2". pre: what the file's tokenizer.ggml.pre stands for.
+/// BPE with ranked merges: "gpt2". pre: the rules named by the file's tokenizer.ggml.pre.
 std::unique_ptr<GgufTextModel> make_gguf_bpe(const Vocabulary& vocabulary, const GgufFile& file,
                                              const GgufPreTokenizer& pre);
-/// How WordPiece changes a text before it looks for pieces.
+/// Changes that WordPiece makes to a text before it searches pieces.
 struct WordPieceCase {
   bool lower = true;          // letters become lower-case
-  bool strip_accents = true;  // of what a character decomposes into the first code point stays
+  bool strip_accents = true;  // keep the first code point of a character's decomposition
 };
-/// WordPiece with word starts marked: "bert".
+/// WordPiece with marked word starts: "bert".
 std::unique_ptr<GgufTextModel> make_gguf_word_piece(const Vocabulary& vocabulary,
                                                     std::int32_t unknown_id, WordPieceCase changes);
-/// The most probable pieces, as SentencePiece finds them: "t5".
+/// The most probable pieces, found like in SentencePiece: "t5".
 std::unique_ptr<GgufTextModel> make_gguf_unigram(SentencePieceSpec spec, const std::string& where);
 
-/// The tokenizer a GGUF file carries. Ids, special tokens and bytes back are those of llama.cpp,
-/// also for invalid UTF-8 (the vectors that the tests hold it to come from there).
+/// The tokenizer of a GGUF file. Ids, special tokens and decoded bytes equal llama.cpp's, also for
+/// invalid UTF-8 (the tests' vectors come from llama.cpp).
 class GgufTokenizer : public Tokenizer {
  public:
-  /// Throws ModelError naming the file and the key that is missing, malformed or of an unknown
-  /// kind.
+  /// Throws ModelError naming the file and the key that is missing, malformed or unknown.
   explicit GgufTokenizer(const GgufFile& file);
 
   std::string kind() const override { return kind_; }
@@ -64,7 +63,7 @@ class GgufTokenizer : public Tokenizer {
 
  private:
   void read_specials(const GgufFile& file);
-  /// What ends a text, where something does.
+  /// The id that ends a text, if any.
   std::optional<std::int32_t> ending() const;
 
   std::string kind_;
@@ -72,11 +71,11 @@ class GgufTokenizer : public Tokenizer {
   std::vector<PieceType> types_;
   std::unique_ptr<GgufTextModel> model_;
   bool add_bos_ = false, add_eos_ = false;
-  bool add_separator_ = false;  // ends a text where nothing else does
+  bool add_separator_ = false;  // ends a text without another end token
   bool word_piece_ = false;
-  bool space_prefix_ = false;  // before text that follows a special token or nothing
-  bool strips_space_ = false;  // decode() takes it off
-  bool clean_spaces_ = false;  // decode() joins punctuation to the word before
+  bool space_prefix_ = false;  // before text at the start or after a special token
+  bool strips_space_ = false;  // decode() removes it
+  bool clean_spaces_ = false;  // decode() joins punctuation to the preceding word
   PieceTrie specials_;         // control, unknown and user-defined pieces
 };
 

@@ -13,7 +13,7 @@
 namespace mulciber {
 namespace {
 
-/// Bytes of the character that a first byte announces, valid or not.
+/// Number of bytes that the first byte of a character announces, valid or not.
 std::size_t announced_length(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
@@ -25,7 +25,7 @@ class SpmModel : public GgufTextModel {
       : vocabulary_(vocabulary), pieces_(std::move(pieces)) {
     for (std::size_t byte = 0; byte < 256; ++byte) {
       const auto id = vocabulary_.find(piece_of_byte(static_cast<unsigned char>(byte)));
-      // A vocabulary without byte pieces has the bytes themselves.
+      // A vocabulary without byte pieces contains the bytes themselves.
       const auto plain = vocabulary_.find(std::string(1, static_cast<char>(byte)));
       if (!id && !plain)
         throw ModelError(
@@ -78,8 +78,8 @@ std::vector<BpeModel::Merge> read_merges(const GgufFile& file) {
                      "the file is damaged: download it again");
   std::vector<BpeModel::Merge> merges;
   for (const std::string_view line : value->texts()) {
-    // A piece may begin with what looks like the separator, so it is looked for from the second
-    // byte.
+    // A piece may begin with a character that looks like the separator, so the search starts at the
+    // second byte.
     const std::size_t space = line.find(' ', 1);
     if (space == line.npos)
       throw ModelError(file.path().string(), "merge '" + printable(line) + "' is not two pieces",
@@ -97,8 +97,8 @@ class ByteLevelBpe : public GgufTextModel {
         cutter_(pre, file.path().string()) {}
 
   void tokenize(std::string_view text, std::vector<std::int32_t>& ids) const override {
-    // Halves of surrogate pairs keep their bytes; the expressions see a character without
-    // properties there.
+    // Halves of surrogate pairs keep their bytes; expressions see a character without properties
+    // instead.
     const std::string valid = replace_invalid(hide_surrogates(text));
     for (const std::string_view word : cutter_.cut(valid)) {
       const std::string bytes =
@@ -112,8 +112,8 @@ class ByteLevelBpe : public GgufTextModel {
   }
 
  private:
-  // A surrogate becomes the last code point of all, which no text holds, and a private one with its
-  // bytes.
+  // A surrogate is replaced by the last code point of all, which no text contains, and a private
+  // one that encodes its bytes.
   static constexpr std::string_view kHidden = "\xF4\x8F\xBF\xBF";
 
   static std::string hide_surrogates(std::string_view text) {
@@ -156,7 +156,8 @@ class ByteLevelBpe : public GgufTextModel {
   WordCutter cutter_;
 };
 
-/// Ranked merges over characters, spaces spelled U+2581; what no piece covers becomes byte pieces.
+/// Ranked merges over characters, with U+2581 for spaces; text that no piece covers becomes byte
+/// pieces.
 class RawBpe : public GgufTextModel {
  public:
   RawBpe(const Vocabulary& vocabulary, const GgufFile& file, const GgufPreTokenizer& pre)
@@ -225,9 +226,10 @@ class MarkedWordPiece : public GgufTextModel {
   }
 
  private:
-  /// Words without control characters, in lower case where the model knows no other; punctuation
-  /// and ideographs stand alone. Of what a character decomposes into, the first code point stays
-  /// where accents go: most of a Hangul syllable goes with them, as in llama.cpp.
+  /// Splits into words without control characters, in lower case for models that know no other;
+  /// punctuation and ideographs are words of their own. Where accents are removed, only the first
+  /// code point of a character's decomposition is kept; most of a Hangul syllable is lost like
+  /// this, in llama.cpp too.
   std::vector<std::string> words_of(std::string_view text) const {
     const std::string valid = replace_invalid(text);
     std::vector<std::string> words(1);

@@ -1,5 +1,5 @@
-// The table of pre-tokenizers. Expressions are in PCRE2's syntax; characters outside ASCII are
-// spelled \x{...}, so that looking alike does not matter.
+// The table of pre-tokenizers. Expressions use PCRE2's syntax; characters beyond ASCII are spelled
+// \x{...}, because similar characters look alike.
 #include "text/tokenizers/gguf_pre.h"
 
 #include <algorithm>
@@ -22,20 +22,20 @@ constexpr const char* kLines = R"(\s*[\r\n]+)";
 constexpr const char* kSpaces = R"(\s+(?!\S)|\s+)";
 constexpr const char* kNoBreak = R"([^\n]+|\n+)";
 
-// Words and symbols of DeepSeek V3: a symbol in front of an ASCII word belongs to it, and marks
-// belong to their letters.
+// Words and symbols of DeepSeek V3: a symbol before an ASCII word belongs to it, and combining
+// marks belong to their letters.
 constexpr const char* kSymbolWord = R"([!-/:-@\[-`{-~][A-Za-z]+)";
 constexpr const char* kMarkedWord = R"([^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)";
 constexpr const char* kMarkedSymbols = R"( ?[\p{P}\p{S}]+)";
 
-// Everything but white space and the punctuation of several scripts.
+// Everything except white space and the punctuation of several scripts.
 constexpr const char* kBloom =
     R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{ff0c}\x{3001}\x{964}\x{6d4}\x{60c})]+)";
 
 constexpr const char* kChineseJapanese = R"([\x{4e00}-\x{9fa5}\x{3040}-\x{30ff}]+)";
 constexpr const char* kChineseKorean = R"([\x{800}-\x{9fa5}\x{ac00}-\x{d7ff}]+)";
 
-// Letters with a case, as DeepSeek LLM's tokenizer.json lists them, and its punctuation.
+// Letters with a case, from DeepSeek LLM's tokenizer.json, and its punctuation.
 constexpr const char* kDeepSeekLetters =
     R"(\s?[)"
     R"(A-Za-z\x{b5}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{1ba}\x{1bc}-\x{1bf}\x{1c4}-\x{293})"
@@ -59,7 +59,7 @@ constexpr const char* kDeepSeekLetters =
 constexpr const char* kDeepSeekSymbols =
     R"(\s?[!-/:-~\x{ff01}-\x{ff0f}\x{ff1a}-\x{ff5e}\x{2018}-\x{201f}\x{3000}-\x{3002}]+)";
 
-// Scripts that AFMoE keeps apart from their neighbours.
+// Scripts that AFMoE separates from their neighbours.
 constexpr const char* kAfmoeScripts =
     R"([\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{f900}-\x{faff}\x{3040}-\x{30ff}\x{ff65}-\x{ff9f})"
     R"(\x{2f00}-\x{2fdf}\x{e40}-\x{eff}\x{1780}-\x{17ff}\x{1000}-\x{109f}\x{aa60}-\x{aa7f})"
@@ -71,7 +71,7 @@ constexpr const char* kYoutuScripts =
     R"([\x{ff01}\x{2026}\x{201c}\x{201d}\x{2018}\x{2019}\x{2014}\x{ff1a}\x{ff1b}\x{ff0c})"
     R"(\x{3001}-\x{303f}\x{fe30}-\x{fe4f}]+|[\x{3105}-\x{312f}]+)";
 
-// The script property Han, by ranges: what \p{Han} means differs between versions of PCRE2.
+// The script property Han, by ranges: \p{Han} differs between versions of PCRE2.
 constexpr const char* kHan =
     R"([)"
     R"(\x{2e80}-\x{2e99}\x{2e9b}-\x{2ef3}\x{2f00}-\x{2fd5}\x{3005}\x{3007})"
@@ -81,21 +81,21 @@ constexpr const char* kHan =
     R"(\x{2ebf0}-\x{2ee5d}\x{2f800}-\x{2fa1d}\x{30000}-\x{3134a}\x{31350}-\x{33479})"
     R"(])";
 
-/// Any of the alternatives, the first that matches.
+/// Alternatives, of which the first match counts.
 Text any(const std::vector<Text>& alternatives) {
   Text out;
   for (const Text& one : alternatives) out += (out.empty() ? "" : "|") + one;
   return out;
 }
 
-/// The words of GPT-4's cl100k_base, which Llama 3, Qwen 2 and many others took over with digits
-/// of their own.
+/// The words of GPT-4's cl100k_base, which Llama 3, Qwen 2 and many others adopted with their own
+/// rule for digits.
 Text cl100k(const Text& digits) {
   return any({kContraction, kWord, digits, kSymbols, kLines, kSpaces});
 }
 
-/// Letters that begin a new word where small ones turn into capitals, as in GPT-4o's o200k_base.
-/// ending: what may follow the letters; among: a look-ahead that each letter must meet.
+/// Runs of letters that are split where lower case changes to upper case, like in GPT-4o's
+/// o200k_base. ending: a suffix of the letters; among: a look-ahead for each letter.
 Text cased(const Text& ending, const Text& among = "") {
   const Text before = R"([^\r\n\p{L}\p{N}]?)";
   const auto letter = [&](const Text& kind) {
@@ -128,7 +128,7 @@ std::vector<GgufPreTokenizer> make_table() {
   const Text without_han = "(?!" + Text(kHan) + ")";
 
   return {
-      // Files without a name, made before there were any.
+      // Files from before names existed have none.
       {.names = {"default"},
        .expressions = {R"([\p{P}$+<=>^~|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
 
@@ -185,7 +185,7 @@ std::vector<GgufPreTokenizer> make_table() {
        .expressions = {any({kContraction, R"([^\r\n\p{L}\p{N}]?+\p{L}+)", kDigit,
                             R"( ?[^\s\p{L}\p{N}]++[\r\n]*)", R"(\s*[\r\n])", kSpaces})},
        .joins_punctuation = false},
-      {.names = {"exaone-moe"},  // several words, as long as single spaces part them
+      {.names = {"exaone-moe"},  // several words, while single spaces separate them
        .expressions = {any({kContraction, R"([^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+)",
                             kDigit, R"( ?[^\s\p{L}\p{N}]+[\r\n/]?)", R"(\s*[\r\n])", kSpaces})}},
 

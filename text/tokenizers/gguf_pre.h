@@ -1,4 +1,5 @@
-// Pre-tokenizers of GGUF files with byte-pair encoding: the file gives a name, the rules are here.
+// Pre-tokenizers of GGUF files with byte-pair encoding: the file gives a name, this table its
+// rules.
 #pragma once
 
 #include <string>
@@ -9,33 +10,33 @@
 
 namespace mulciber {
 
-/// What the names stand for. Expressions are applied one after the other, each to the words that
-/// the one before it left; what no expression matches is a word of its own.
+/// The rules of some names. Expressions are applied one after the other, each to the words that the
+/// previous one left; text that no expression matches becomes a word.
 struct GgufPreTokenizer {
   std::vector<std::string_view> names;
   std::vector<std::string> expressions;
-  bool whole_words = false;       // a word that is a piece is taken without merging
-  bool add_bos = false;           // where the file does not say
-  bool add_separator = false;     // where the file does not say
-  bool joins_punctuation = true;  // decoding takes away the space before it
-  bool raw = false;  // pieces are text with U+2581 for spaces, not GPT-2's alphabet for bytes
-  bool whole_line_breaks = false;  // a word of line breaks alone is taken without merging
+  bool whole_words = false;        // a word that is a piece is not merged
+  bool add_bos = false;            // where the file does not say
+  bool add_separator = false;      // where the file does not say
+  bool joins_punctuation = true;   // decoding removes the space before it
+  bool raw = false;                // pieces use U+2581 for spaces, not GPT-2's byte alphabet
+  bool whole_line_breaks = false;  // a word of line breaks alone is not merged
 };
 
-/// All that are known. Names and rules are those of llama.cpp; expressions are those of the
-/// tokenizer.json that a name was made for, where llama.cpp quotes one that it cannot run.
+/// All known pre-tokenizers. Names and rules are llama.cpp's; where llama.cpp quotes an expression
+/// that it cannot run, the expression is that of the original tokenizer.json.
 const std::vector<GgufPreTokenizer>& gguf_pre_tokenizers();
 
-/// The one with this name in tokenizer.ggml.pre; null where none has it.
+/// The pre-tokenizer that has this name in tokenizer.ggml.pre; null where none has it.
 const GgufPreTokenizer* find_gguf_pre_tokenizer(std::string_view name);
 
-/// Cuts valid UTF-8 into words.
+/// Splits valid UTF-8 into words.
 class WordCutter {
  public:
   /// where: the file, for errors.
   WordCutter(const GgufPreTokenizer& rules, const std::string& where);
-  /// Views into `text`, in order and without gaps. Throws ModelError when an expression needs too
-  /// many steps on this text.
+  /// The words as views into `text`, in order and without gaps. Throws ModelError when an
+  /// expression needs too many steps on this text.
   std::vector<std::string_view> cut(std::string_view text) const;
 
  private:

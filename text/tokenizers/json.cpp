@@ -24,7 +24,7 @@ bool starts_with_word(std::string_view text) {
   return !text.empty() && is_word(first_code_point(text).value);
 }
 
-/// Bytes of white space at the end of `text`.
+/// Number of bytes of white space at the end of `text`.
 std::size_t trailing_space(std::string_view text) {
   std::size_t begin = text.size();
   for (;;) {
@@ -67,7 +67,7 @@ JsonTokenizer::JsonTokenizer(const Json& json, const std::string& where, const J
 
 void JsonTokenizer::read_model(const Json& json, const ConfigReader& file) {
   const ConfigReader model = component_reader(json, file, "model");
-  // The oldest files leave the type out.
+  // The oldest files have no type.
   const std::string type = model.text_or("type", model.has("merges")   ? "BPE"
                                                  : model.has("unk_id") ? "Unigram"
                                                                        : "WordPiece");
@@ -168,7 +168,7 @@ void JsonTokenizer::read_added_tokens(const Json& list, const ConfigReader& file
       throw ModelError(file.where(), "adds two tokens with the id " + std::to_string(added_[i].id),
                        kRemedy);
 
-  std::vector<std::string> contents(added_.size());  // the tries below look at these
+  std::vector<std::string> contents(added_.size());  // the tries below refer to these
   std::vector<std::pair<std::string_view, std::int32_t>> raw, normalized;
   for (std::size_t i = 0; i < added_.size(); ++i) {
     contents[i] = added_[i].content;
@@ -186,7 +186,7 @@ void JsonTokenizer::read_special_names(const Json& json) {
   const auto find = [&](const char* key) -> std::optional<std::int32_t> {
     auto it = json.find(key);
     if (it == json.end()) return std::nullopt;
-    // Older files spell the whole token out as an object.
+    // Older files write the token as an object.
     const Json* text = &*it;
     if (text->is_object()) {
       it = text->find("content");
@@ -210,7 +210,7 @@ std::int32_t JsonTokenizer::vocab_size() const {
 }
 
 std::int32_t JsonTokenizer::base_size() const {
-  // Some files list added tokens among the pieces too.
+  // Some files also list added tokens among the pieces.
   std::int32_t size = vocabulary_.size();
   while (size > 0 && (vocabulary_.piece(size - 1).empty() || added(size - 1) != nullptr)) --size;
   return size;
@@ -233,11 +233,11 @@ bool JsonTokenizer::is_special(std::int32_t id) const {
   return token != nullptr && token->special;
 }
 
-/// Cuts the added tokens of one trie out of a text, leftmost and longest first.
+/// Cuts the added tokens of one trie out of a text, leftmost first, then longest.
 template <typename OnText>
 void JsonTokenizer::split_added(std::string_view text, const PieceTrie& trie, bool parse_special,
                                 OnText&& on_text, std::vector<Token>& tokens) const {
-  std::size_t begin = 0;  // of the text not yet passed on
+  std::size_t begin = 0;  // start of the text not yet passed on
   for (std::size_t at = 0; at < text.size();) {
     const PieceTrie::Match match = trie.longest_prefix(text.substr(at));
     if (match.length == 0) {
@@ -305,7 +305,7 @@ void JsonTokenizer::run_model(const Word& word, std::vector<Token>& tokens) cons
       add(segment.id);
       continue;
     }
-    std::size_t end = segment.end;  // a run of unknown characters is one token
+    std::size_t end = segment.end;  // a run of unknown characters becomes one token
     while (i + 1 < segments.size() && segments[i + 1].id == segment.id) end = segments[++i].end;
     std::string surface = word.text.substr(segment.begin, end - segment.begin);
     std::vector<std::int32_t> bytes;
@@ -331,7 +331,7 @@ std::vector<Token> JsonTokenizer::tokenize(std::string_view text,
   std::vector<Token> tokens;
   for (const Template::Item& item : template_.single) {
     for (const std::int32_t id : item.ids) tokens.push_back({id, std::string(piece(id))});
-    // Copied: a template may name the text more than once.
+    // A copy, because a template may name the text more than once.
     if (item.kind == Template::Item::Kind::kFirst)
       tokens.insert(tokens.end(), plain.begin(), plain.end());
   }

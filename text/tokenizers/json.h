@@ -15,13 +15,12 @@
 
 namespace mulciber {
 
-/// Normalizer, pre-tokenizer, model (BPE, Unigram, WordPiece or WordLevel), post-processor and
-/// decoder as the file describes them. The file's truncation and padding are left to the caller:
-/// nothing is cut here.
+/// Runs normalizer, pre-tokenizer, model (BPE, Unigram, WordPiece or WordLevel), post-processor and
+/// decoder of the file. The file's truncation and padding are ignored; callers do these.
 class JsonTokenizer : public Tokenizer {
  public:
-  /// json: the whole document; where: the file. special_names: tokenizer_config.json or nullptr,
-  /// which says what token is bos_token and so on. Throws ModelError naming file and component.
+  /// json: the whole document; where: the file. special_names: tokenizer_config.json, which names
+  /// bos_token and so on, or nullptr. Throws ModelError naming file and component.
   JsonTokenizer(const Json& json, const std::string& where, const Json* special_names = nullptr);
 
   std::string kind() const override { return kind_; }
@@ -36,13 +35,13 @@ class JsonTokenizer : public Tokenizer {
   std::string decode(std::span<const std::int32_t> ids, bool skip_special) const override;
 
  private:
-  /// A piece beside the model's own, found before the model sees the text.
+  /// A piece outside of the model, which is found before the model sees the text.
   struct AddedToken {
     std::string content;
     std::int32_t id = 0;
     bool special = false;
     bool single_word = false;                      // not inside a word
-    bool strip_left = false, strip_right = false;  // takes the white space beside it along
+    bool strip_left = false, strip_right = false;  // includes the adjacent white space
     bool normalized = false;  // found in the normalized text instead of the raw one
   };
 
@@ -66,7 +65,7 @@ class JsonTokenizer : public Tokenizer {
   std::optional<WordPieceModel> word_piece_;
   std::optional<UnigramModel> unigram_;
   std::optional<std::int32_t> unknown_id_;
-  bool byte_fallback_ = false;              // of a unigram model
+  bool byte_fallback_ = false;              // for a unigram model
   std::vector<AddedToken> added_;           // sorted by id
   PieceTrie added_raw_, added_normalized_;  // values are indices into added_
   Normalizer normalizer_;
@@ -75,7 +74,7 @@ class JsonTokenizer : public Tokenizer {
   Template template_;
 };
 
-/// Reads tokenizer.json and, where it is there, tokenizer_config.json beside it.
+/// Reads tokenizer.json and, if it exists, tokenizer_config.json beside it.
 std::shared_ptr<const Tokenizer> load_json_tokenizer(const Checkpoint& checkpoint);
 
 }  // namespace mulciber

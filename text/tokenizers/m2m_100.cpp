@@ -10,7 +10,7 @@
 namespace mulciber {
 namespace {
 
-// In the order of their ids.
+// Languages in the order of their ids.
 constexpr const char* kLanguages[] = {
     "af", "am", "ar", "ast", "az", "ba", "be", "bg", "bn", "br",  "bs", "ca", "ceb", "cs", "cy",
     "da", "de", "el", "en",  "es", "et", "fa", "ff", "fi", "fr",  "fy", "ga", "gd",  "gl", "gu",
@@ -20,12 +20,12 @@ constexpr const char* kLanguages[] = {
     "si", "sk", "sl", "so",  "sq", "sr", "ss", "su", "sv", "sw",  "ta", "th", "tl",  "tn", "tr",
     "uk", "ur", "uz", "vi",  "wo", "xh", "yi", "yo", "zh", "zu"};
 static_assert(std::size(kLanguages) == 100);
-// The embedding has rows for them, and the model was never shown one.
+// Ids with rows in the embedding that the model never saw in training.
 constexpr int kUnused = 8;
 
 std::string language_piece(const std::string& language) { return "__" + language + "__"; }
 
-/// The table with what follows it.
+/// Adds the ids after the table's own.
 Json with_languages(Json vocabulary, const std::string& where) {
   if (!vocabulary.is_object())
     throw ModelError(where, "is no table of pieces and ids", "download it again");

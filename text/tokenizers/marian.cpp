@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kUnknown = "<unk>";
 
-/// From the first ">>" of a line to its last "<<", at least one character between: the longest
-/// match of ">>.+<<" from `begin` on, which must lie within the line that starts there.
+/// The bytes of a language code: from the first ">>" of a line to its last "<<", with at least one
+/// character between, like the longest match of ">>.+<<".
 struct CodeMatch {
   std::size_t begin = std::string_view::npos, end = 0;
 };
@@ -98,7 +98,8 @@ std::vector<Token> PieceTableTokenizer::tokenize_parts(std::string_view text,
 
 std::string PieceTableTokenizer::decode(std::span<const std::int32_t> ids,
                                         bool skip_special) const {
-  // A piece of the other language is not in this side's model, which leaves its space symbol alone.
+  // A piece of the other language is missing in this side's model, which then keeps its space
+  // symbol.
   return replace_all(model_.decode(*this, ids, skip_special), kSpaceSymbol, " ");
 }
 

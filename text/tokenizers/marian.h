@@ -1,4 +1,4 @@
-// Marian's tokenizers: two SentencePiece models over one numbering of their own.
+// Marian's tokenizers: two SentencePiece models with ids from a table.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace mulciber {
 
-/// Pieces of a SentencePiece model whose ids stand in a table of their own. A piece that the table
-/// lacks becomes <unk>; </s> is added at the end.
+/// Pieces of a SentencePiece model with ids from a separate table. A piece that the table lacks
+/// becomes <unk>; </s> is added at the end.
 class PieceTableTokenizer : public Tokenizer {
  public:
   /// vocabulary: an object of pieces and their ids. Throws ModelError naming `where`.
@@ -24,14 +24,14 @@ class PieceTableTokenizer : public Tokenizer {
   std::int32_t vocab_size() const override { return vocabulary_.size(); }
   std::string_view piece(std::int32_t id) const override;
   std::optional<std::int32_t> id(std::string_view piece) const override;
-  /// </s> and <pad>; an unknown word stays visible in decoded text.
+  /// Special are </s> and <pad>; an unknown word stays visible in decoded text.
   bool is_special(std::int32_t id) const override;
   std::string decode(std::span<const std::int32_t> ids, bool skip_special) const override;
 
  protected:
-  /// What options.parse_special finds beside <unk>, </s> and <pad>: pieces of the table.
+  /// Adds pieces of the table that options.parse_special finds beside <unk>, </s> and <pad>.
   void add_specials(std::span<const std::string> pieces);
-  /// The text's tokens, and </s> where options.add_special.
+  /// The text's tokens, and </s> with options.add_special.
   std::vector<Token> tokenize_parts(std::string_view text, const EncodeOptions& options) const;
   virtual void tokenize_plain(std::string_view text, std::vector<Token>& tokens) const;
 
@@ -41,9 +41,9 @@ class PieceTableTokenizer : public Tokenizer {
   PieceTrie specials_;
 };
 
-/// One language's side. A language code such as >>de<< counts as one piece: at the start of the
-/// text it is kept, and anything between >> and << in a line is taken out elsewhere, as Hugging
-/// Face's MarianTokenizer does.
+/// One language's tokenizer. A language code such as >>de<< counts as one piece at the start of the
+/// text. Elsewhere everything between >> and << in a line is removed, like in Hugging Face's
+/// MarianTokenizer.
 class MarianTokenizer : public PieceTableTokenizer {
  public:
   using PieceTableTokenizer::PieceTableTokenizer;
@@ -55,7 +55,7 @@ class MarianTokenizer : public PieceTableTokenizer {
   void tokenize_plain(std::string_view text, std::vector<Token>& tokens) const override;
 };
 
-/// source.spm, target.spm, vocab.json, and target_vocab.json where tokenizer_config.json says
+/// Loads source.spm, target.spm, vocab.json, and target_vocab.json where tokenizer_config.json sets
 /// "separate_vocabs".
 TokenizerPair load_marian_tokenizers(const Checkpoint& checkpoint);
 

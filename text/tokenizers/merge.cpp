@@ -7,7 +7,7 @@ namespace mulciber {
 
 std::vector<TextPart> merge_by_score(const std::vector<TextPart>& parts, const PairScore& score) {
   struct Symbol {
-    TextPart part;  // of length 0 once it is part of its left neighbour
+    TextPart part;  // length 0 after it joined its left neighbour
     std::int32_t previous, next;
   };
   std::vector<Symbol> symbols;
@@ -22,7 +22,7 @@ std::vector<TextPart> merge_by_score(const std::vector<TextPart>& parts, const P
     std::int32_t left, right;
     double score;
     std::size_t length;
-    bool operator<(const Pair& other) const {  // the queue's top is its greatest
+    bool operator<(const Pair& other) const {  // the queue's top is the greatest
       return score < other.score || (score == other.score && left > other.left);
     }
   };
@@ -42,7 +42,7 @@ std::vector<TextPart> merge_by_score(const std::vector<TextPart>& parts, const P
     Symbol &left = symbols[top.left], &right = symbols[top.right];
     const std::size_t length = left.part.length + right.part.length;
     if (left.part.length == 0 || right.part.length == 0 || length != top.length)
-      continue;  // changed since
+      continue;  // the parts have changed since
     left.part.length = length;
     right.part.length = 0;
     left.next = right.next;

@@ -12,7 +12,7 @@
 namespace mulciber {
 namespace {
 
-/// The bytes that stand for themselves, as the code point of the same number.
+/// Whether a byte is represented by the code point of the same number.
 constexpr bool is_printable_byte(int byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
@@ -135,10 +135,10 @@ std::string decode_base64(std::string_view text, const ConfigReader& reader) {
   return out;
 }
 
-/// A grapheme that the table knows is replaced as a whole, else its characters one by one.
+/// Replaces a grapheme that the table knows as a whole, else its characters one by one.
 Normalizer precompiled(const ConfigReader& reader) {
-  // The table's shortest match decides, as in the Rust implementation; graphemes of 6 bytes and
-  // more go by characters.
+  // The table's shortest match counts, like in the Rust implementation; graphemes of 6 bytes and
+  // more are replaced by characters.
   constexpr std::size_t kLongestGrapheme = 5;
   const CharsMap table(reader.has("precompiled_charsmap")
                            ? decode_base64(reader.text("precompiled_charsmap"), reader)
@@ -210,8 +210,8 @@ std::vector<TextRange> Pattern::find_all(std::string_view text) const {
 }
 
 std::string Pattern::replace_all(std::string_view text, std::string_view content) const {
-  // A normalizer may spell a character out. One that multiplies the text is an attempt to fill the
-  // memory.
+  // A normalizer may expand a character. A text that grows beyond this bound is an attempt to
+  // exhaust memory.
   const std::size_t bound = 64 * text.size() + 65536;
   std::string out;
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// The stages around a tokenizer's model, as tokenizer.json describes them.
+// The stages of tokenizer.json around a tokenizer's model.
 // Source: Hugging Face tokenizers, https://huggingface.co/docs/tokenizers/components
 #pragma once
 
@@ -14,31 +14,31 @@
 
 namespace mulciber {
 
-/// Valid UTF-8 to valid UTF-8.
+/// Maps valid UTF-8 to valid UTF-8.
 using Normalizer = std::function<std::string(std::string)>;
 
 /// A part of a text on its way to the model.
 struct Word {
   std::string text;
-  bool at_start = false;  // nothing of the text lies before it
+  bool at_start = false;  // it begins the text
 };
 using PreTokenizer = std::function<void(std::vector<Word>&)>;
 
-/// Pieces to text: the pieces that remain are joined without space.
+/// Turns pieces into text: the remaining pieces are joined without spaces.
 using Decoder = std::function<void(std::vector<std::string>&)>;
 
-/// Where special tokens go around one text (A) or two (A and B).
+/// The positions of special tokens around one text (A) or two (A and B).
 struct Template {
   struct Item {
     enum class Kind { kSpecial, kFirst, kSecond } kind;
     std::int32_t type_id = 0;
-    std::vector<std::int32_t> ids;  // of a special item
+    std::vector<std::int32_t> ids;  // for a special item
   };
   std::vector<Item> single, pair;
 };
 
-// Each reads one component; a null or missing one is an empty function (an empty template). All
-// throw ModelError naming the file and the component when it is malformed or of a kind that is not
+// Each function reads one component; a null or missing one gives an empty function (an empty
+// template). All throw ModelError naming the file and a component that is malformed or not
 // supported.
 Normalizer read_normalizer(const Json& component, const ConfigReader& file);
 PreTokenizer read_pre_tokenizer(const Json& component, const ConfigReader& file);
@@ -53,19 +53,19 @@ class Pattern {
   explicit Pattern(std::string literal) : literal_(std::move(literal)) {}
 
   std::vector<TextRange> find_all(std::string_view text) const;
-  /// Throws ModelError when the result would be out of proportion to the text.
+  /// Throws ModelError when the result would be excessively longer than the text.
   std::string replace_all(std::string_view text, std::string_view content) const;
 
  private:
   std::string literal_;
-  std::vector<Regex> regex_;  // one, or none where the pattern is a literal
+  std::vector<Regex> regex_;  // one, or none if the pattern is a literal
   std::string where_;
 };
 
-/// The 256 characters that stand for bytes in byte-level vocabularies.
+/// The 256 characters that represent bytes in byte-level vocabularies.
 /// Source: Radford et al. 2019 (GPT-2), bytes_to_unicode.
 std::string bytes_to_characters(std::string_view bytes);
-/// The bytes of a piece of such characters; the piece itself when it holds any other.
+/// The bytes of a piece of such characters; the piece itself when it contains others.
 std::string characters_to_bytes(std::string_view piece);
 
 /// Reader for one component of `file`, whose messages name the component.

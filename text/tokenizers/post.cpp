@@ -1,4 +1,4 @@
-// What happens after the model: special tokens around the ids, and pieces back into text.
+// Stages after the model: special tokens around the ids, and pieces back into text.
 #include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -144,7 +144,7 @@ Template read_post_processor(const Json& component, const ConfigReader& file,
   if (component.is_null()) return {};
   const ConfigReader reader = component_reader(component, file, "post_processor");
   const std::string type = reader.text("type");
-  if (type == "ByteLevel") return {};  // it moves offsets only
+  if (type == "ByteLevel") return {};  // it changes only offsets
   if (type == "TemplateProcessing")
     return {read_items(reader, "single", vocab_size), read_items(reader, "pair", vocab_size)};
   if (type == "BertProcessing") return classifier_template(reader, vocab_size, false);

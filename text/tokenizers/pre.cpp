@@ -1,4 +1,4 @@
-// Pre-tokenizers: how a text falls into words before the model sees it.
+// Pre-tokenizers: split a text into words before the model sees it.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-/// What becomes of the parts of a text that match, beside those that do not.
+/// The treatment of the matching parts of a text.
 enum class Behavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 struct Part {
@@ -76,7 +76,7 @@ std::vector<Part> apply(Behavior behavior, std::vector<Part> parts) {
   return out;
 }
 
-/// Splits every word by what `find` matches in it.
+/// Splits every word by the matches of `find` in it.
 template <typename Find>
 void split(std::vector<Word>& words, Find&& find, Behavior behavior, bool invert = false) {
   std::vector<Word> out;
@@ -88,7 +88,7 @@ void split(std::vector<Word>& words, Find&& find, Behavior behavior, bool invert
   words = std::move(out);
 }
 
-/// Finds characters, each a match of its own.
+/// Finds single characters as matches.
 template <typename Is>
 auto characters(Is is) {
   return [is](std::string_view text) {

@@ -40,7 +40,7 @@ Regex::Regex(std::string_view pattern, const std::string& where) : where_(where)
     throw ModelError(where, "the regular expression '" + printable(pattern) + "' " + problem,
                      "the tokenizer cannot be used");
   };
-  // Set intersection is Oniguruma's; PCRE2 would take it for two ampersands.
+  // Set intersection exists in Oniguruma; PCRE2 would read two ampersands.
   if (pattern.find("&&[") != pattern.npos)
     fail("intersects character classes, which is not supported");
   int error = 0;
@@ -70,8 +70,8 @@ std::vector<TextRange> Regex::find_all(std::string_view text) const {
                        "the tokenizer's pattern is not fit for this text");
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(data.get());
     const std::size_t begin = range[0], end = range[1];
-    // An empty match counts, but not at the end of the one before it, where it would match forever.
-    // (\K can move a match's begin, even behind its end.)
+    // An empty match counts, except at the end of the previous match, where it would repeat
+    // forever. (\K can move a match's begin, even past its end.)
     const bool again = begin == end && !matches.empty() && matches.back().second == end;
     if (begin >= at && end >= begin && !again) {
       matches.emplace_back(begin, end);

@@ -51,7 +51,7 @@ std::optional<std::int32_t> SentencePieceModel::find(std::string_view piece) con
 
 std::string SentencePieceModel::normalize(std::string_view text) const {
   const std::string_view space = spec_.escape_whitespaces ? kSpaceSymbol : std::string_view(" ");
-  // What the next characters become, taken off the text.
+  // Removes the next characters from the text and returns their replacement.
   const auto next = [&]() -> std::string_view {
     std::size_t length = user_defined_.longest_prefix(text).length;
     std::string_view result = text.substr(0, length);
@@ -105,7 +105,7 @@ std::vector<Segment> SentencePieceModel::segment_bpe(std::string_view text) cons
         defined > 0 ? defined : std::max<std::size_t>(1, first_code_point(text.substr(at)).length);
     characters.push_back({at, length, defined > 0});
   }
-  // How a piece that may not be produced came about, to take it apart again.
+  // Remembers how a piece that must not be produced was merged, to split it again.
   std::unordered_map<std::string_view, std::size_t> left_part_of_unused;
   const auto score = [&](std::size_t begin, std::size_t left,
                          std::size_t length) -> std::optional<double> {
@@ -194,7 +194,7 @@ std::string SentencePieceModel::decode(std::span<const std::string_view> pieces)
     }
     if (at_start && strips_start && piece.starts_with(kSpaceSymbol)) {
       piece.remove_prefix(kSpaceSymbol.size());
-      // Where extra spaces are removed, those of the following pieces go too.
+      // Where extra spaces are removed, the following pieces lose theirs too.
       saw_start_space = !spec_.remove_extra_whitespaces;
     }
     out += replace_all(piece, kSpaceSymbol, " ");

@@ -16,7 +16,7 @@
 
 namespace mulciber {
 
-/// What a SentencePiece file says, or another container in its place.
+/// The content of a SentencePiece file, or of another container.
 struct SentencePieceSpec {
   enum class Algorithm { kUnigram, kBpe };
   Algorithm algorithm = Algorithm::kUnigram;
@@ -27,21 +27,21 @@ struct SentencePieceSpec {
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
   bool treat_whitespace_as_suffix = false;
-  std::string unk_surface = " \xE2\x81\x87 ";  // what an unknown id decodes to
+  std::string unk_surface = " \xE2\x81\x87 ";  // decoded text of an unknown id
   std::string bos_piece = "<s>", eos_piece = "</s>", pad_piece = "<pad>";
 };
 
 /// Reads a .model or .spm file. Throws ModelError naming the file.
 SentencePieceSpec read_sentencepiece(const ModelFile& file);
-/// The same from memory; `where` names it in errors.
+/// Parses the file's content in memory; `where` names it in errors.
 /// Source of the format: sentencepiece_model.proto (field numbers beside the reader).
 SentencePieceSpec parse_sentencepiece(std::span<const std::byte> bytes, const std::string& where);
 
-/// Segments and decodes as the SentencePiece library does. Ids are those of its own pieces.
+/// Segments and decodes like the SentencePiece library. Ids are the model's own.
 class SentencePieceModel {
  public:
-  /// Throws ModelError when the pieces contradict each other: none or several unknown, duplicates,
-  /// no bytes to fall back on.
+  /// Throws ModelError when the pieces contradict each other: no or several unknown pieces,
+  /// duplicates, missing byte pieces for the fallback.
   SentencePieceModel(SentencePieceSpec spec, const std::string& where);
 
   const SentencePieceSpec& spec() const { return spec_; }
@@ -50,12 +50,12 @@ class SentencePieceModel {
   std::optional<std::int32_t> find(std::string_view piece) const;
 
   std::string normalize(std::string_view text) const;
-  /// A run of unknown characters is one token with their text, unless bytes stand in for them.
+  /// A run of unknown characters is one token with their text, unless byte pieces replace it.
   std::vector<Token> tokenize(std::string_view text) const;
-  /// pieces need not be in the model: an unknown one stands for itself.
+  /// A piece that is not in the model is copied to the text.
   std::string decode(std::span<const std::string_view> pieces) const;
-  /// Ids as `tokenizer` numbers them: its special tokens are left out, or stand as they are spelled
-  /// between the decoded runs of the others. Throws ModelError for an id outside its vocabulary.
+  /// Decodes ids of `tokenizer`: its special tokens are skipped, or copied between the decoded runs
+  /// of other tokens. Throws ModelError for an id outside its vocabulary.
   std::string decode(const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
                      bool skip_special) const;
 
@@ -66,11 +66,11 @@ class SentencePieceModel {
   CharsMap charsmap_;
   std::unordered_map<std::string_view, std::int32_t> by_text_;  // views into spec_.pieces
   UnigramModel unigram_;
-  PieceTrie user_defined_;  // symbols that are neither normalized nor split
+  PieceTrie user_defined_;  // symbols that are not normalized or split
   std::int32_t unknown_id_ = 0;
 };
 
-/// A SentencePiece file as a model's tokenizer.
+/// A SentencePiece file as the tokenizer of a model.
 class SentencePieceTokenizer : public Tokenizer {
  public:
   struct Affixes {

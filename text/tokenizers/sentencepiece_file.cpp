@@ -1,5 +1,5 @@
-// Reads SentencePiece's protocol buffers with a reader of our own: four messages do not justify a
-// library, and every length in the file is checked against what is left of it.
+// Reads SentencePiece's protocol buffers with our own reader: four messages do not justify a
+// library, and every length in the file is checked against the bytes that are left.
 #include <cmath>
 #include <cstring>
 
@@ -12,8 +12,8 @@
 namespace mulciber {
 namespace {
 
-// Published models stay below 6 MB and 300,000 pieces. The bounds keep a hostile file's tables to a
-// few hundred megabytes.
+// Published models stay below 6 MB and 300,000 pieces. The bounds keep the tables of a hostile file
+// within a few hundred megabytes.
 constexpr std::size_t kLongestFile = std::size_t{64} << 20;
 constexpr std::size_t kMostPieces = std::size_t{1} << 22;
 

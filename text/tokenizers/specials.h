@@ -1,4 +1,4 @@
-// Special tokens that a text spells out.
+// Finds special tokens that a text spells out.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace mulciber {
 
-/// Walks through `text`: calls on_text(part) for what lies between special tokens and
-/// on_special(value) for each, the longest where several begin at one place. specials may be null:
-/// the text is one part. Empty parts are left out.
+/// Walks through `text`: calls on_text(part) for the text between special tokens and
+/// on_special(value) for each special token, the longest where several begin at one position.
+/// specials may be null: the text is one part. Empty parts are skipped.
 template <typename OnText, typename OnSpecial>
 void split_at_specials(std::string_view text, const PieceTrie* specials, OnText&& on_text,
                        OnSpecial&& on_special) {

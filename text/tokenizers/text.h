@@ -1,4 +1,4 @@
-// UTF-8 and Unicode properties as tokenizers need them.
+// UTF-8 and Unicode properties for tokenizers.
 #pragma once
 
 #include <cstddef>
@@ -25,25 +25,25 @@ void append_utf8(std::string& out, std::int32_t code_point);
 bool is_valid_utf8(std::string_view text);
 std::size_t count_code_points(std::string_view valid_text);
 
-/// Each byte that is part of no valid character becomes U+FFFD.
+/// Replaces each byte outside of a valid character by U+FFFD.
 std::string replace_invalid(std::string_view text);
-/// Each longest run that could have begun a character becomes one U+FFFD, as the Unicode standard
+/// Replaces each longest run that could begin a character by one U+FFFD, like the Unicode standard
 /// recommends in section 3.9 ("substitution of maximal subparts").
 std::string decode_lossy(std::string_view bytes);
 
 /// The Unicode property White_Space.
 bool is_white_space(std::int32_t code_point);
-/// General category P*, or an ASCII symbol: what BERT splits off.
+/// General category P*, or an ASCII symbol: BERT separates these.
 bool is_bert_punctuation(std::int32_t code_point);
 /// General categories Nd, Nl, No.
 bool is_numeric(std::int32_t code_point);
-/// Letters, marks, digits and connectors, as \w matches.
+/// Letters, marks, digits and connectors, the characters of \w.
 bool is_word(std::int32_t code_point);
 bool is_mark(std::int32_t code_point);             // M*
 bool is_nonspacing_mark(std::int32_t code_point);  // Mn
 bool is_control(std::int32_t code_point);          // Cc, Cf, Cs, Co
 
-/// Character by character, without regard to context.
+/// Maps character by character, without regard to context.
 std::string lower_case(std::string_view valid_text);
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };

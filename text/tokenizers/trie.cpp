@@ -9,9 +9,9 @@ PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> entr
   std::sort(entries.begin(), entries.end());
   struct Range {
     std::int32_t node;
-    std::size_t begin, end, depth;  // the entries below this node share their first `depth` bytes
+    std::size_t begin, end, depth;  // entries below this node; they share their first `depth` bytes
   };
-  // Breadth first, so that the children of one node lie side by side.
+  // Breadth first, so that the children of a node are adjacent.
   std::deque<Range> pending = {{kRoot, 0, entries.size(), 0}};
   while (!pending.empty()) {
     const Range range = pending.front();

@@ -16,8 +16,8 @@ class PieceTrie {
   static constexpr std::int32_t kNone = -1;
 
   PieceTrie() = default;
-  /// Keys must not be empty, values not negative. Of equal keys the highest value stays. The keys
-  /// are not kept.
+  /// Keys must not be empty, values not negative. For equal keys the highest value counts. The keys
+  /// are not stored.
   explicit PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> entries);
 
   /// The child of `node` for `byte`, or kNone.
@@ -37,7 +37,7 @@ class PieceTrie {
     std::int32_t value = kNone;
     std::int32_t first_child = 0;  // children are consecutive, in the order of their bytes
     std::int32_t children = 0;
-    unsigned char byte = 0;  // on the edge that leads here
+    unsigned char byte = 0;  // of the edge from the parent
   };
 
   std::vector<Node> nodes_ = {Node{}};

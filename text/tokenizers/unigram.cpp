@@ -6,7 +6,7 @@
 namespace mulciber {
 namespace {
 
-// Both constants are SentencePiece's.
+// Both constants are those of SentencePiece.
 constexpr double kUnknownPenalty = 10.0;
 constexpr double kUserDefinedPenalty = 0.1;
 
@@ -45,7 +45,7 @@ UnigramModel::UnigramModel(std::span<const Piece> pieces, std::int32_t unknown_i
          piece.type == PieceType::kUnused))
       keys.emplace_back(piece.text, id);
   }
-  // Rounded as SentencePiece rounds it, so that equal sums stay equal.
+  // Rounded like in SentencePiece, so that equal sums stay equal.
   unknown_score_ = precision == Precision::kSingle
                        ? static_cast<float>(lowest) - static_cast<float>(kUnknownPenalty)
                        : lowest - kUnknownPenalty;

@@ -11,13 +11,13 @@
 
 namespace mulciber {
 
-/// Kinds of pieces, numbered as in SentencePiece files and GGUF's token types.
+/// Kinds of pieces, numbered like in SentencePiece files and GGUF's token types.
 enum class PieceType : std::uint8_t {
   kNormal = 1,
-  kUnknown = 2,      // stands for whatever no piece covers
+  kUnknown = 2,      // for text that no piece covers
   kControl = 3,      // never found in a text
   kUserDefined = 4,  // always kept whole
-  kUnused = 5,       // in the table, never produced
+  kUnused = 5,       // exists, but is never produced
   kByte = 6,         // <0x00> to <0xFF>
 };
 
@@ -27,7 +27,7 @@ struct Piece {
   PieceType type = PieceType::kNormal;
 };
 
-/// A stretch of a text and the piece that covers it.
+/// A part of a text and the piece that covers it.
 struct Segment {
   std::size_t begin, end;
   std::int32_t id;
@@ -42,14 +42,14 @@ class UnigramModel {
   enum class Precision {
     kSingle,
     kDouble
-  };  // of the running sums: SentencePiece float, Hugging Face double
+  };  // precision of running sums: SentencePiece float, Hugging Face double
 
   UnigramModel() = default;
-  /// pieces: the index is the id. Normal, user-defined and unused pieces take part. unknown_id: of
-  /// uncovered characters.
+  /// pieces: the index is the id. Normal, user-defined and unused pieces take part. unknown_id: the
+  /// id for uncovered characters.
   UnigramModel(std::span<const Piece> pieces, std::int32_t unknown_id, Precision precision);
 
-  /// Segments in order; each uncovered character is one of its own, with the unknown id.
+  /// Segments in order; each uncovered character is a segment with the unknown id.
   std::vector<Segment> segment(std::string_view text) const;
 
  private:

@@ -8,8 +8,7 @@
 namespace mulciber {
 namespace {
 
-// Gaps beyond this are a mistake in the file, not a vocabulary, and would cost memory that the file
-// does not hold.
+// Larger gaps are a mistake in the file, and would cost memory that the file itself does not have.
 constexpr std::size_t kLargestGap = 65536;
 
 }  // namespace

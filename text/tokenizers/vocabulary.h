@@ -1,4 +1,4 @@
-// Pieces and their numbers.
+// The table of pieces and their ids.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace mulciber {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// An object of pieces and their ids, as in vocab.json. Throws ModelError naming `where`: ids
-  /// that are no integers, appear twice, or lie far beyond the number of pieces.
+  /// An object of pieces and their ids, the form of vocab.json. Throws ModelError naming `where`:
+  /// ids that are no integers, appear twice, or lie far beyond the number of pieces.
   static Vocabulary from_json(const Json& object, const std::string& where);
-  /// The index is the id. Of equal pieces the last is found by name.
+  /// The index is the id. Where pieces are equal, the last one is found by name.
   explicit Vocabulary(std::vector<std::string> pieces);
   Vocabulary(Vocabulary&&) = default;
   Vocabulary& operator=(Vocabulary&&) = default;
