@@ -61,7 +61,7 @@ LogMel::LogMel(const LogMelOptions& options) : options_(options) {
   sines_.resize(cosines_.size());
   for (uint32_t n = 0; n < rows; ++n) {
     for (uint32_t k = 0; k < columns; ++k) {
-      // The angle's turns are whole numbers over the length: exact, however great n * k is.
+      // The number of turns is a whole number over the length, so the angle is exact for any n * k.
       const double angle = 2 * std::numbers::pi * (n * k % length) / length;
       cosines_[static_cast<size_t>(n) * columns + k] = std::cos(angle);
       sines_[static_cast<size_t>(n) * columns + k] = std::sin(angle);
@@ -84,18 +84,18 @@ LogMel::LogMel(const LogMelOptions& options) : options_(options) {
   }
 }
 
-// The discrete Fourier transform of real samples as a product with its matrix, folded twice:
-// samples n and length - n share a cosine, and bins k and length / 2 - k differ by the sign of odd
-// n.
+// Computes the discrete Fourier transform of real samples as a product with its matrix, folded
+// twice: samples n and length - n share a cosine, and bins k and length / 2 - k differ by the sign
+// of odd n.
 void LogMel::power(std::span<const double> frame, std::span<double> result) const {
   const size_t length = frame.size(), half = length / 2, quarter = length / 4;
   const size_t columns = quarter + 1;
-  // Even and odd n; real and imaginary.
+  // The sums are real and imaginary, each for even and odd n.
   std::vector<double> sums(4 * columns, 0.0);
   double* const real[2] = {sums.data(), sums.data() + columns};
   double* const imaginary[2] = {sums.data() + 2 * columns, sums.data() + 3 * columns};
   for (size_t n = 0; n <= half; ++n) {
-    const bool single = n == 0 || n == half;  // its own mirror image
+    const bool single = n == 0 || n == half;  // the sample is its own mirror image
     const double even = single ? frame[n] : frame[n] + frame[length - n];
     const double odd = single ? 0 : frame[n] - frame[length - n];
     const double* cosines = &cosines_[n * columns];

@@ -1,4 +1,4 @@
-// Log-mel features: what Whisper hears.
+// Log-mel features, the input of Whisper.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,21 @@ namespace mulciber {
 
 class ConfigReader;
 
-/// As preprocessor_config.json has them.
+/// The sizes in preprocessor_config.json.
 struct LogMelOptions {
   uint32_t sample_rate = 16000;  // Hz
   uint32_t fft_length = 400;     // samples in a frame's spectrum
   uint32_t hop_length = 160;     // samples from one frame to the next
   uint32_t mels = 80;            // triangular filters, 0 to sample_rate / 2 Hz
 
-  /// Throws ModelError naming the key: absent, out of bounds, or another kind of extractor.
+  /// Throws ModelError naming the key that is absent, out of bounds, or belongs to another kind of
+  /// extractor.
   static LogMelOptions read(const ConfigReader& config);
 };
 
-/// Frames of a periodic Hann window, their power spectrum through triangular filters on Slaney's
-/// mel scale (each of unit area), then log10, clamped at 8 below the greatest value, plus 4,
+/// Computes frames of a periodic Hann window, their power spectrum through triangular filters on
+/// Slaney's mel scale (each of unit area), then log10, clamped at 8 below the greatest value, plus
+/// 4,
 /// over 4. The sums are in double precision: a quiet bin beside a loud one keeps its digits.
 /// Source: Radford et al. 2022, arXiv:2212.04356, section 2.2; scale and filters: Slaney 1998,
 /// "Auditory Toolbox", technical report 1998-010.
@@ -35,16 +37,16 @@ class LogMel {
   const LogMelOptions& options() const { return options_; }
   uint32_t mels() const { return options_.mels; }
 
-  /// log10 of the filters' sums, at least 1e-10 each. Frame i is centred at sample i * hop_length;
-  /// samples count as 0 behind their end, up to frames * hop_length, and are mirrored at both ends
-  /// of that. Samples behind frames * hop_length are left out.
+  /// log10 of the filters' sums, each at least 1e-10. Frame i is centred at sample i * hop_length.
+  /// After their end samples count as 0 up to frames * hop_length; both ends of this range are
+  /// mirrored. Samples after frames * hop_length are ignored.
   /// Result: (frames, mels). Throws ShapeError where frames * hop_length <= fft_length / 2.
   std::vector<float> log_spectrum(std::span<const float> samples, size_t frames) const;
 
-  /// In place: the greatest of them with all features that belong together, clamp and scale.
+  /// Clamps by the greatest value and scales, in place; pass all features that belong together.
   static void normalize(std::span<float> log_spectrum);
 
-  /// Both.
+  /// Computes log_spectrum() and normalizes it.
   std::vector<float> operator()(std::span<const float> samples, size_t frames) const;
 
  private:

@@ -19,8 +19,8 @@
 
 namespace mulciber {
 
-// Full scale is 1; files of 32-bit integers stored as floats still pass, and sums of what passes
-// are finite.
+// Full scale is 1. Files of 32-bit integers stored as floats still pass, and sums of samples within
+// this bound are finite.
 constexpr float kLoudest = 4e9f;
 
 void check_samples(std::span<const float> samples, const std::string& name, uint64_t first) {
@@ -37,8 +37,8 @@ namespace {
 constexpr uint32_t kLowestRate = 1000, kHighestRate = 384'000;  // Hz
 constexpr size_t kBlockFrames = 8192;
 
-/// Whether the bytes begin as one of the formats above. libsndfile would also try formats of which
-/// nobody has files any more.
+/// Whether the bytes begin like one of the formats above. libsndfile would also try formats that
+/// are no longer in use.
 bool begins_as_sound(std::span<const std::byte> bytes) {
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()),
                                std::min<size_t>(bytes.size(), 4));
@@ -51,7 +51,7 @@ bool begins_as_sound(std::span<const std::byte> bytes) {
          (static_cast<unsigned char>(begin[1]) & 0xe0) == 0xe0;
 }
 
-/// A file in memory, as libsndfile's virtual input.
+/// A file in memory, for libsndfile's virtual input.
 struct SoundBytes {
   std::span<const std::byte> bytes;
   sf_count_t at = 0;
@@ -64,7 +64,7 @@ struct SoundBytes {
     SoundBytes& file = of(user);
     const sf_count_t size = length(user);
     const sf_count_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? file.at : size;
-    // The sum of two places in a file cannot overflow once the offset is one.
+    // A bounded offset keeps the sum of two positions from overflowing.
     if (offset < -size || offset > size) return -1;
     file.at = std::clamp<sf_count_t>(base + offset, 0, size);
     return file.at;
@@ -79,7 +79,7 @@ struct SoundBytes {
   }
 };
 
-/// Appends what it is given at another rate to a vector.
+/// Appends samples to a vector at another rate.
 class Resampler {
  public:
   Resampler(uint32_t from, uint32_t to) : ratio_(static_cast<double>(to) / from) {
@@ -90,7 +90,7 @@ class Resampler {
     block_.resize(kBlockFrames);
   }
 
-  /// last: nothing follows, and what the filter still holds is given out as well.
+  /// last: no samples follow, so the samples still in the filter are appended as well.
   void append(std::span<const float> samples, bool last, std::vector<float>& result) {
     if (!state_) {
       result.insert(result.end(), samples.begin(), samples.end());
@@ -144,8 +144,8 @@ uint32_t little_endian(std::span<const std::byte> bytes, size_t at) {
   return value;
 }
 
-/// Seconds of a WAV file that its data chunk promises and the file does not hold, which libsndfile
-/// passes over. Programs that write to a pipe do not know the length, and claim 2 GiB or more.
+/// Seconds that the data chunk of a WAV file promises beyond the end of the file; libsndfile
+/// ignores this. Programs that write to a pipe do not know the length and claim 2 GiB or more.
 double missing_of_wav(std::span<const std::byte> bytes) {
   constexpr uint32_t kUnknownLength = 0x7fff0000;
   const auto is = [&](size_t at, const char* name) {
