@@ -1,4 +1,4 @@
-// Which way up a picture is, from its EXIF data: CIPA DC-008-2019, section 4.6.
+// The orientation of an image, from its EXIF data: CIPA DC-008-2019, section 4.6.
 #include <optional>
 
 #include "images/formats.h"

@@ -2,7 +2,7 @@
 #include "mulciber/error.h"
 
 #ifdef MULCIBER_READS_JPEG
-// jpeglib.h takes FILE and size_t for known.
+// jpeglib.h needs the declarations of FILE and size_t before it.
 #include <cstdio>
 
 #include <jerror.h>
@@ -26,11 +26,11 @@ StoredPicture decode_jpeg(std::span<const std::byte>, const std::string& where) 
 
 namespace {
 
-// Encoders write about ten passes over a picture; each may cost as much as the whole.
+// Encoders write about ten scans of an image; each may cost as much as decoding the whole.
 constexpr int kMostScans = 100;
 
-/// libjpeg leaves an error by longjmp: between it and the setjmp of a member function stand nothing
-/// but C, and locals that need no destructor.
+/// libjpeg reports an error by longjmp: between the longjmp and the setjmp of a member function
+/// there may be only C code, and locals without a destructor.
 class JpegReader {
  public:
   JpegReader(std::span<const std::byte> bytes, const std::string& where)
@@ -39,7 +39,7 @@ class JpegReader {
     jpeg_.client_data = this;
     handlers_.error_exit = [](j_common_ptr jpeg) { reader_of(jpeg).leave(jpeg); };
     handlers_.emit_message = [](j_common_ptr jpeg, int level) {
-      // The library goes on with grey where a file ends; that is no picture.
+      // The library fills up truncated files with grey, which counts as an error here.
       const int code = jpeg->err->msg_code;
       if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER))
         reader_of(jpeg).leave(jpeg);
@@ -84,7 +84,7 @@ class JpegReader {
     jpeg_mem_src(&jpeg_, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
     jpeg_save_markers(&jpeg_, JPEG_APP0 + 1, 0xffff);
     jpeg_read_header(&jpeg_, TRUE);
-    constexpr char kExif[] = "Exif\0";  // and the zero behind it
+    constexpr char kExif[] = "Exif\0";  // includes the final zero byte
     for (jpeg_saved_marker_ptr marker = jpeg_.marker_list; marker; marker = marker->next)
       if (marker->data_length > sizeof(kExif) &&
           std::memcmp(marker->data, kExif, sizeof(kExif)) == 0)
@@ -104,7 +104,7 @@ class JpegReader {
       JSAMPROW row = cmyk ? line_.data() : to;
       jpeg_read_scanlines(&jpeg_, &row, 1);
       for (JDIMENSION x = 0; cmyk && x < jpeg_.output_width; ++x) {
-        // As Adobe writes them, and so everybody: 255 is no ink.
+        // Adobe's convention, which all writers follow: 255 is no ink.
         const uint8_t* ink = &line_[size_t{x} * 4];
         for (int channel = 0; channel < 3; ++channel)
           to[size_t{x} * 3 + channel] = static_cast<uint8_t>((ink[channel] * ink[3] + 127) / 255);
@@ -120,7 +120,7 @@ class JpegReader {
   jpeg_error_mgr handlers_ = {};
   jpeg_progress_mgr progress_ = {};
   std::jmp_buf jump_;
-  std::vector<uint8_t> line_;  // of inks
+  std::vector<uint8_t> line_;  // line of inks
   uint32_t orientation_ = 1;
   char problem_[JMSG_LENGTH_MAX] = {};
 };

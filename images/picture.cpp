@@ -29,8 +29,8 @@ StoredPicture decode_stored(std::span<const std::byte> bytes, const std::string&
                    "give a PNG, JPEG, WebP or PPM file (P5 or P6)");
 }
 
-/// The picture as it is meant to be held. Bits of a transformation: mirrored left to right, top to
-/// bottom, and (first) lines for columns.
+/// Turns the image upright. Bits of a transformation: mirrored left to right, top to bottom, and
+/// (applied first) lines exchanged with columns.
 Picture upright(Picture picture, uint32_t orientation) {
   constexpr uint32_t kMirrored = 1, kFlipped = 2, kTransposed = 4;
   constexpr std::array<uint32_t, 9> kSteps = {0,

@@ -22,12 +22,12 @@ StoredPicture decode_png(std::span<const std::byte>, const std::string& where) {
 
 namespace {
 
-// Deflate makes at most 1032 bytes of one: what claims more pixels than that is cut off.
+// Deflate expands a byte to at most 1032 bytes: a file that claims more pixels is truncated.
 constexpr uint64_t kMostFromByte = 1032;
 constexpr png_alloc_size_t kMostChunkBytes = 16 << 20;
 
-/// libpng leaves an error by longjmp: between it and the setjmp of a member function stand nothing
-/// but C, and locals that need no destructor.
+/// libpng reports an error by longjmp: between the longjmp and the setjmp of a member function
+/// there may be only C code, and locals without a destructor.
 class PngReader {
  public:
   PngReader(std::span<const std::byte> bytes, const std::string& where)
@@ -48,7 +48,7 @@ class PngReader {
     if (!read_header()) refuse(problem_);
     check_picture_size(width_, height_, where_);
     if (stored_bytes_ / kMostFromByte > bytes_.size()) refuse("ends before its pixels do");
-    // Everything is made RGB of 8 bits.
+    // Every format is converted to 8-bit RGB.
     if (!choose_form() || row_bytes_ != size_t{width_} * 3) refuse(problem_);
     StoredPicture stored = {empty_picture(width_, height_)};
     std::vector<png_bytep> rows(height_);
@@ -76,9 +76,9 @@ class PngReader {
                      "it is damaged or was cut off");
   }
 
-  /// No chunk says to be longer than the file: libpng takes memory for what eXIf says.
+  /// Throws for a chunk longer than the file: libpng allocates the length that eXIf claims.
   void check_chunks() const {
-    constexpr uint64_t kSignature = 8, kAround = 12;  // length, name and sum of a chunk
+    constexpr uint64_t kSignature = 8, kAround = 12;  // length, name and checksum of a chunk
     for (uint64_t at = kSignature; at < bytes_.size();) {
       uint64_t length = 0;
       for (uint64_t i = at; i < at + 4 && i < bytes_.size(); ++i)

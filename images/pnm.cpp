@@ -1,5 +1,5 @@
-// PPM and PGM, P6 and P5. stb_image, the library that reads them, gives the low bytes of 16-bit
-// files and leaves other largest values than 255 as they are.
+// PPM and PGM, P6 and P5. The library for them, stb_image, is not used: it gives the low bytes of
+// 16-bit files and leaves maximum values other than 255 unscaled.
 #include <algorithm>
 #include <optional>
 
@@ -9,7 +9,7 @@
 namespace mulciber {
 namespace {
 
-/// The numbers of a header, with blanks and comments between them.
+/// Reads the numbers of a header, with blanks and comments between them.
 class PnmHeader {
  public:
   PnmHeader(std::span<const std::byte> bytes, const std::string& where)
@@ -28,7 +28,7 @@ class PnmHeader {
       value = value * 10 + static_cast<uint64_t>(*found - '0');
       any = true;
     }
-    // One blank ends a number; behind the last one the pixels begin.
+    // One blank ends a number; after the last one the pixels begin.
     if (!any || !found || !blank(*found))
       throw ModelError(where_, "has no header of width, height and largest value", "");
     return value;

@@ -19,7 +19,7 @@ uint32_t side_of(const ConfigReader& config, const char* key) {
   return static_cast<uint32_t>(config.integer(key, 1, kMostSide));
 }
 
-/// A size as a number, or {"height", "width"}.
+/// Reads a size given as a number or as {"height", "width"}.
 PictureProcessor::Size size_of(const ConfigReader& config, const char* key) {
   if (config.value(key).is_number()) {
     const uint32_t side = side_of(config, key);
@@ -29,7 +29,7 @@ PictureProcessor::Size size_of(const ConfigReader& config, const char* key) {
   return {side_of(size, "width"), side_of(size, "height")};
 }
 
-/// One number for each channel, or one for all.
+/// Reads one number for each channel, or one for all.
 std::array<double, 3> channels_of(const ConfigReader& config, const char* key) {
   const Json& found = config.value(key);
   std::array<double, 3> values;
@@ -50,7 +50,7 @@ void read_resizing(const ConfigReader& config, PictureProcessor& processor) {
   if (!config.boolean_or("do_resize", true)) return;
   const auto filter = config.integer_or("resample", 2, 0, 5);
   processor.filter = static_cast<Resampling>(filter);
-  // Files of older versions give one number, which CLIP's class takes for the shorter side.
+  // Files of older versions give one number; CLIP's class takes it as the shorter side.
   const std::string name =
       config.text_or("image_processor_type", config.text_or("feature_extractor_type", ""));
   if (!config.value("size").is_object()) {
@@ -86,7 +86,7 @@ PictureProcessor read_processor(const ConfigReader& config) {
     const char* key = config.has("crop_size") ? "crop_size" : "size";
     processor.cropped_to = size_of(config, key);
   }
-  // Tiles are all of one size.
+  // Tiles have equal sizes, so they need no padding.
   if (!tiles && config.boolean_or("do_pad", false))
     config.fail("do_pad", "is true, which is not known");
   const double factor = config.boolean_or("do_rescale", true)
@@ -122,8 +122,8 @@ Picture PictureProcessor::operator()(const Picture& picture) const {
     result = resize(picture, static_cast<uint32_t>(width), static_cast<uint32_t>(height), filter);
   }
   if (cropped_to) {
-    // Where the picture is too small the middle is that of what black makes it: half of an odd
-    // number of lines less is above.
+    // An image that is too small is centred on black; if an odd number of lines is missing, the
+    // smaller half is above.
     const auto before = [](uint32_t all, uint32_t wanted) {
       const int64_t over = int64_t{all} - wanted;
       return over >= 0 ? over / 2 : -((-over + 1) / 2);
@@ -136,8 +136,8 @@ Picture PictureProcessor::operator()(const Picture& picture) const {
 
 namespace {
 
-/// How large a picture becomes whose longer side gets a length, as transformers' Idefics3 computes
-/// it, with its rounding.
+/// Size of an image whose longer side is scaled to a length, computed and rounded like in
+/// transformers' Idefics3.
 PictureProcessor::Size longer_side_as(uint32_t width, uint32_t height, uint32_t side) {
   constexpr uint32_t kMostTransformers = 4096;
   const auto scaled = [](PictureProcessor::Size size, uint32_t longer, uint32_t step) {
@@ -194,7 +194,7 @@ PictureTiles PictureProcessor::tiles(const Picture& picture) const {
 PictureProcessor read_picture_processor(const ModelFiles& files,
                                         const std::filesystem::path& folder) {
   const auto path = folder / "preprocessor_config.json";
-  // Since transformers 5.
+  // This file exists since transformers 5.
   if (const auto whole = folder / "processor_config.json";
       !files.exists(path) && files.exists(whole)) {
     const Json document = read_json(files.open(whole));

@@ -15,7 +15,7 @@ double sinc(double x) {
   return std::sin(angle) / angle;
 }
 
-/// Of a filter, how far it reaches, in pixels, and its weight at a distance.
+/// A filter: its support in pixels, and its weight at a distance.
 struct ResizeFilter {
   double support;
   double (*weight)(double x);
@@ -46,11 +46,11 @@ ResizeFilter filter_of(Resampling filter) {
   return {0, nullptr};
 }
 
-// Three bytes and their weights: 22 bits behind the point leave two for the sign and for sums above
-// 255, in 32.
+// The product of a byte and a weight has 32 bits: 8 for the byte and 22 after the point leave two,
+// for the sign and for sums above 255.
 constexpr int kPrecision = 32 - 8 - 2;
 
-/// Which pixels of a line make one pixel of the resized one, and the share of each.
+/// The pixels of a line that contribute to one pixel of the resized line, and the weight of each.
 struct Taps {
   uint32_t first = 0;
   std::vector<int32_t> weights;

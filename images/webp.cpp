@@ -21,7 +21,7 @@ StoredPicture decode_webp(std::span<const std::byte>, const std::string& where) 
 
 namespace {
 
-/// The chunk of that name in a RIFF file; empty where there is none.
+/// The chunk of that name in a RIFF file; empty where it is missing.
 std::span<const std::byte> chunk_of(std::span<const std::byte> file, std::string_view name) {
   constexpr size_t kFileHeader = 12, kChunkHeader = 8;
   for (size_t at = kFileHeader; at + kChunkHeader <= file.size();) {
@@ -58,7 +58,7 @@ StoredPicture decode_webp(std::span<const std::byte> bytes, const std::string& w
   if (!WebPDecodeRGBInto(data, bytes.size(), rgb.data(), rgb.size(), features.width * 3))
     refuse("its pixels do not decode");
   std::span<const std::byte> exif = chunk_of(bytes, "EXIF");
-  constexpr size_t kExifMark = 6;  // which some writers put there as JPEG has it
+  constexpr size_t kExifMark = 6;  // some writers add this prefix, which belongs to JPEG
   if (exif.size() > kExifMark && exif[0] == std::byte{'E'}) exif = exif.subspan(kExifMark);
   stored.orientation = exif_orientation(exif);
   return stored;
