@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Kernels of Mulciber and of llama.cpp for the same work, as the compilers of GPUs see them, without the GPUs.
+"""Compares kernels of Mulciber and llama.cpp for equal work by the output of GPU compilers, without the GPUs.
 
 On each stub device (tools/drivers/on_stub.sh) llama.cpp's Vulkan backend (Debian testing's libggml0-backend-vulkan)
-and Mulciber do the same work; what the driver made of both kernels, and what they cost by one model, becomes a table.
+and Mulciber do the same work; a table shows the compiled code of both kernels and their cost in one model.
 
   bench/compare_compiled.py --write                 # docs/reference/compilers-llama-cpp.md
   bench/compare_compiled.py --device 7900xtx b580   # to standard output
@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Of Honeykrisp there is no disassembly, and llama.cpp ends with an error on a Raspberry Pi 5.
+# Honeykrisp gives no disassembly, and llama.cpp ends with an error on a Raspberry Pi 5.
 DEVICES = "7900xtx 9070xt 6900xt rx580 rtx5090 rtx4090 turing a770 b580 tigerlake adreno740 malig610".split()
 PACKAGES = "libggml0-backend-vulkan libggml-dev g++ nlohmann-json3-dev libvulkan-dev"
 PLACE = "build-testing/compare-compiled"  # in the checkout, which both sides see
@@ -28,9 +28,9 @@ MATMULS = [(1, ("f16", "q4_0", "q4_K", "q6_K")), (4, ("f16", "q4_0", "q4_K", "q6
 WORKS = [("matmul", type_, (rows, 4096, 4096)) for rows, types in MATMULS for type_ in types]
 WORKS += [("attention", "f16", (1, queries, 4096, 32, size, 8)) for queries in (512, 1) for size in (64, 128)]
 
-# The model's view of a device. lanes: multiply-adds of f32 that a scheduler starts in a cycle; matrix: multiply-adds
-# of f16 with f32 sums that its matrix unit does in a cycle (0: none that drivers offer); scalar: cycles of an
-# instruction for all lanes (0 where a unit of its own takes them along). From the vendors' figures for whole cards:
+# The model's parameters of a device. lanes: f32 multiply-adds that a scheduler starts in a cycle; matrix: multiply-adds
+# of f16 with f32 sums that its matrix unit does in a cycle (0: drivers offer none); scalar: cycles of an instruction
+# for all lanes (0 where a separate unit runs them in parallel). Computed from the vendors' figures for whole cards:
 # operations a second / clock / schedulers / 2.
 MODEL = {
     "7900xtx": (32, 128, 0), "9070xt": (32, 256, 0), "6900xt": (32, 0, 0), "rx580": (16, 0, 0),
@@ -38,12 +38,12 @@ MODEL = {
     "a770": (8, 64, 1), "b580": (16, 128, 1), "tigerlake": (8, 0, 1),
     "adreno740": (64, 0, 1), "malig610": (16, 0, 1),
 }
-# A load or store of all lanes keeps the path to memory busy as long as four multiply-adds, shared memory two.
+# A load or store of all lanes occupies the path to memory as long as four multiply-adds, shared memory as long as two.
 MEMORY, SHARED = 4, 2
-MATRIX_ROWS = 16  # of an operand: attention of fewer queries computes the rest for nothing
+MATRIX_ROWS = 16  # per operand: attention of fewer queries wastes the rest
 
 
-# Where a ratio is above 1, the reason; the tables above it are made anew, this text is not.
+# Reasons for ratios above 1. The tables above are generated anew, this text is not.
 WHY = """\
 Where Mulciber asks for more in the first table:
 
@@ -128,7 +128,7 @@ def mulciber(device, works):
         for pipeline in report["pipelines"]:
             work = name_of((op, {"q4_k": "q4_K", "q6_k": "q6_K"}.get(pipeline["weight"], pipeline["weight"]), shape))
             if pipeline["activation"] != "f32":
-                # Without an instruction for four bytes products of integers are not of the kind that loops count.
+                # Without a dot product of four bytes, integer products are not among the counted loops.
                 if pipeline["activation"] == "q8_1" and "dot" not in pipeline["row"]:
                     continue
                 work = rounded(work, pipeline["activation"])

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Translates a file with Mulciber and with CTranslate2, in turns, and compares time and text.
+"""Translates a file with Mulciber and CTranslate2 in interleaved runs, and compares time and text.
 
     bench/compare_ctranslate2.py [--command build/mulciber] [--model assets/en-de] [--beams 5] [--rounds 3] captions.txt
 
-The model is a Marian folder of Hugging Face, as assets/en-de is. CTranslate2 computes in f32 on as many threads as there
-are processors, with the same beams, length penalty and batches; it takes the tokens that `mulciber tokenize` makes. Its
+The model is a Marian folder of Hugging Face, such as assets/en-de. CTranslate2 computes in f32 on all processors of the
+machine, with equal beams, length penalty and batches; it takes the tokens that `mulciber tokenize` makes. Its
 own converter needs torch, so the weights are put into its specification here. Needs the packages ctranslate2, numpy and
 safetensors: pip install ctranslate2 safetensors. Processor times are the ones to compare beside other work, with
---threads 1: CTranslate2's threads spin while they wait. Those of Mulciber hold the start of the command too. Mulciber's
+--threads 1: CTranslate2's threads spin while they wait. Mulciber's times include the start of the command. Mulciber's
 driver is the machine's own, or what VK_DRIVER_FILES names.
 """
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sentences, pictures or seconds of sound per second: this program and others, in turns.
+"""Sentences, images or seconds of sound per second: interleaved runs of this program and others.
 
     bench/compare_encoders.py --model build/all-MiniLM-L6-v2 [--command build/mulciber] [--peers torch ctranslate2]
         [--python "tools/drivers/in_debian_testing.sh /opt/peers/bin/python"] [--drivers NAME=FILE.json ...]
@@ -7,15 +7,15 @@
     bench/compare_encoders.py --task pictures --model /tmp/vit-small --peers torch
     bench/compare_encoders.py --task speech --model build/whisper-tiny.en --sound talk.wav
 
-Every sentence has --tokens tokens, every batch --sentences of them; vectors are means, normalized. Pictures are noise
+Every sentence has --tokens tokens, every batch --sentences of them; vectors are means, normalized. Images are noise
 of the model's size, --pictures of them (16 at most) in one batch; --make-vit writes a ViT-S/16 of random weights, which
 computes as much as a trained one. A sound is 30 seconds or less, mono and of 16 kHz in a WAV file; all search for its
 text by --beams beams without timestamps, and the time is that of encoder and decoder, without features.
 
 In each turn every contestant does the same work once, and the medians over the turns are printed, with the least and
-the most. After --seconds no turn begins, once there are three. Standard error says how far it is. Of this program the
-time is that on the device and on the way there and back, which --stats prints (of speech that of choosing tokens as
-well), of the others that of their call with ids, pixels or features that are there already. All use --threads threads,
+the most. After --seconds no turn begins, once there are three. Standard error shows the progress. This program's time is
+the time on the device and for the copies to and from it, which --stats prints (for speech also the choice of tokens);
+the others' time is their call with ids, pixels or features that are in memory already. All use --threads threads,
 which must be what the driver uses.
 
 Peers are torch (sentence-transformers or transformers in f32, whatever its backend makes of it) and ctranslate2 (its
@@ -317,7 +317,7 @@ def main() -> None:
         for contestant in contestants:
             measured = contestant.turn()
             print(f"turn {turn}: {contestant.name} {measured:.2f} s", file=sys.stderr, flush=True)
-            if turn > 0:  # the first one warms up
+            if turn > 0:  # the first turn warms up
                 seconds[contestant.name].append(measured)
     first = contestants[0]
     if options.task == "speech":

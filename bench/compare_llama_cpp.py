@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mulciber and llama.cpp on the same files, the same driver and the same cores, in turns: prefill and decode tokens
+"""Interleaved runs of Mulciber and llama.cpp on equal files, driver and cores: prefill and decode tokens
 per second, medians over rounds, and their ratios.
 
     bench/compare_llama_cpp.py --mulciber build/mulciber --llama-bench llama-bench llama-134m-f16.gguf llama-134m-q4_0.gguf
@@ -32,7 +32,7 @@ def mulciber(options, model):
 
 
 def llama_cpp(options, model, vulkan):
-    # Without the variable llama.cpp takes no software driver, and computes on the CPU.
+    # Without this variable llama.cpp refuses a software driver and computes on the CPU.
     environment = {"GGML_VK_VISIBLE_DEVICES": "0"} if vulkan else {}
     found = run(shlex.split(options.llama_bench) + ["-m", model, "-p", str(options.prompt), "-n", str(options.new),
                                                     "-t", str(options.threads), "-r", "1", "-o", "json"], environment)

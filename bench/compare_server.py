@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`mulciber serve` and llama-server under load, in turns: clients that each ask again as soon as they are answered,
-with prompts and answers of mixed length, the same for both. Tokens per second, the time to the first token and between
-two tokens, and what went wrong.
+"""`mulciber serve` and llama-server under load, interleaved: clients that each ask again as soon as they are answered,
+with prompts and answers of mixed length, equal for both. Reports tokens per second, the times to the first token and
+between two tokens, and failures.
 
     bench/compare_server.py --clients 1,4,16,64 --rounds 3 smollm2.gguf
     bench/compare_server.py --clients 16 --requests 1 --shortest 32 --longest 64 --seconds 60 smollm2.gguf    # short
@@ -10,7 +10,7 @@ two tokens, and what went wrong.
 llama-server runs with its Vulkan backend (GGML_VK_VISIBLE_DEVICES=0 makes it take a software driver), with a slot for
 each client. Debian testing has it in the packages llama.cpp-tools and libggml0-backend-vulkan;
 tools/drivers/in_debian_testing.sh runs this script where they are. A server is started anew for each number of clients
-and answers a short question of each before the time is taken. Exit code: 0, or 1 where an answer went wrong.
+and answers a short question of each before the measurement. Exit code: 0, or 1 where an answer failed.
 """
 import argparse
 import http.client
@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 
 SEED = 20261123
 MOST_SECONDS = 3600
-# Words that are one token, with the blank before them, in most vocabularies of English.
+# Words that are one token, including the blank before them, in most English vocabularies.
 WORDS = """time people water world house music power system history story light money road river paper letter school
 state market group night morning summer winter garden window kitchen village mountain forest island ocean bridge train
 street station church castle tower metal stone wood glass silver gold iron fire wind rain snow sun moon star earth
@@ -54,9 +54,9 @@ class Request:
 class Answer:
     client: int
     begin: float
-    times: list = field(default_factory=list)  # when text came
+    times: list = field(default_factory=list)  # arrival times of text
     request: Request = None
-    tokens: int = 0  # of the answer, as the server counts them
+    tokens: int = 0  # tokens of the answer, counted by the server
     whole: bool = False
     error: str = ""
 
@@ -75,7 +75,7 @@ class Server:
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
-            # Without the variable llama.cpp takes no software driver, and computes on the CPU.
+            # Without this variable llama.cpp refuses a software driver and computes on the CPU.
             environment.setdefault("GGML_VK_VISIBLE_DEVICES", "0")
             command = shlex.split(options.llama_server) + [
                 "-m", options.model, "--host", "127.0.0.1", "--port", str(self.port), "--parallel", str(clients),
@@ -165,7 +165,7 @@ def ask_one(server, request, client, deadline):
         body["cache_prompt"] = False  # all prompts differ
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=max(0.01, deadline - time.monotonic()))
     try:
-        # The socket outlives what http.client thinks of the connection, whose answer has no length.
+        # The socket outlives http.client's idea of the connection, because its answer has no length.
         connection.connect()
         response_of = connection.sock
         connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
@@ -186,7 +186,7 @@ def ask_one(server, request, client, deadline):
         answer.tokens = counts[1]
         answer.whole = True
     except TimeoutError:
-        answer.tokens = len(answer.times)  # cut off by --seconds: no error
+        answer.tokens = len(answer.times)  # cut off by --seconds, which is not an error
     except (OSError, ValueError, KeyError, http.client.HTTPException) as error:
         answer.error = f"{type(error).__name__}: {error}"
     finally:
@@ -240,7 +240,7 @@ def measures(answers, seconds):
         "prompt_rate": prompt / seconds, "new_rate": new / seconds, "rate": (prompt + new) / seconds,
         "first_p50": quantile(first, 0.5), "first_p99": quantile(first, 0.99),
         "gap_p50": median, "gap_p99": quantile(every, 0.99),
-        # Of the client with the longest gaps.
+        # The client with the longest gaps.
         "worst_p99_over_median": max((quantile(found, 0.99) / median for found in gaps.values() if found), default=None),
     }
 
@@ -251,7 +251,8 @@ def measure(engine, options, clients, requests, warming):
     try:
         if not requests:
             requests.extend(make_requests(server, options, clients * options.requests, SEED + clients, options.longest))
-            # Where a driver compiles slowly, who asks first waits for that. Never cut off: a server would still be at it.
+            # Where a driver compiles slowly, the first requests wait for the compiler. They are never cut off: a server
+            # would still be working.
             warming.extend(make_requests(server, options, clients, SEED - clients, options.shortest, answer=4))
         load(server, warming, clients, MOST_SECONDS)
         return measures(*load(server, requests, clients, options.seconds))

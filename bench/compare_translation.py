@@ -103,7 +103,7 @@ def main():
               f"| {run['target_tokens'] / run['decode_seconds']:,.0f} | {run['total_seconds']:.1f} s |", flush=True)
     print()
 
-    # One sentence at a time. The models share their pieces, so one count serves all.
+    # One sentence at a time. The models share their vocabulary, so one count serves all.
     words = " ".join(lines[:20]).replace(".", "").split()
     texts = of_lengths(options, models[0][1], words)
     print("| source tokens | " + " | ".join(f"{name}: encode, ms | per step, ms" for name, _ in models) + " |")

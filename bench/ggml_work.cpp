@@ -1,12 +1,12 @@
-// Single operations of ggml on its Vulkan backend, so that bench/pipeline_layer.cpp sees which
-// pipelines llama.cpp takes for them. Inputs are zero: on a stub device nothing is computed anyway.
+// Single operations of ggml on its Vulkan backend, to show bench/pipeline_layer.cpp the pipelines
+// that llama.cpp uses for them. Inputs are zero: a stub device computes nothing anyway.
 //
 //   g++ -O2 -std=c++17 bench/ggml_work.cpp -o ggml_work -lggml -lggml-base
 //   ggml_work matmul:q4_0:1,4096,4096 attention:f16:1,512,4096,32,64,8
 //
 // matmul:TYPE:M,N,K: M rows of f32 times N columns of K weights; attention:TYPE:batch, queries,
-// keys, heads, head size, heads of keys: f32 queries, keys and values of TYPE. Before each, a line
-// {"work": ARGUMENT} goes to the file that MULCIBER_PIPELINE_LOG names.
+// keys, heads, head size, heads of keys: f32 queries, keys and values of TYPE. Before each
+// operation, a line {"work": ARGUMENT} goes to the file that MULCIBER_PIPELINE_LOG names.
 #include <ggml-backend.h>
 #include <ggml.h>
 
@@ -24,7 +24,7 @@ namespace {
 ggml_type type_of(const std::string& name) {
   for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
     const char* known = ggml_type_name(static_cast<ggml_type>(type));
-    // ggml writes the K of q4_K large.
+    // ggml writes the K of q4_K in upper case.
     if (known != nullptr && strcasecmp(known, name.c_str()) == 0)
       return static_cast<ggml_type>(type);
   }

@@ -1,5 +1,5 @@
-// What the loader hands to a Vulkan layer when an instance or a device is made: where the layer
-// below is.
+// Data that the loader gives a Vulkan layer when an instance or a device is made: the entry points
+// of the next layer.
 #pragma once
 
 #include <vulkan/vk_layer.h>
@@ -14,11 +14,11 @@ Info* link_of(const void* chain, VkStructureType type) {
   return info;
 }
 
-/// The functions of the layer below, for which the chain then begins at its own. An entry is
-/// nullptr where the chain has no link.
+/// The functions of the next layer; advances the chain, so that it begins at that layer's link. An
+/// entry is nullptr where the chain has no link.
 struct LayerBelow {
   PFN_vkGetInstanceProcAddr instance_entry = nullptr;
-  PFN_vkGetDeviceProcAddr device_entry = nullptr;  // of a device
+  PFN_vkGetDeviceProcAddr device_entry = nullptr;  // for a device
 };
 inline LayerBelow layer_below(const VkInstanceCreateInfo& create) {
   auto* link = link_of<VkLayerInstanceCreateInfo>(create.pNext,

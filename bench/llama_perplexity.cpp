@@ -1,5 +1,5 @@
-// llama.cpp's figure for a text, measured as llama-perplexity does, where a distribution has its
-// library and not that program: to hold `mulciber perplexity` against. CPU backend alone, f32 keys
+// Measures llama.cpp's perplexity of a text like llama-perplexity, for distributions that have its
+// library but not that program, to compare with `mulciber perplexity`. CPU backend only, f32 keys
 // and values.
 //
 //   g++ -O2 -std=c++17 bench/llama_perplexity.cpp -o llama_perplexity -lllama -lggml -lggml-base

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a GGUF file of a Llama with random weights, to measure engines on: speed does not hang on what the
-weights are. The default is 134 M parameters. Needs gguf and numpy (Debian: python3-gguf, or pip install gguf).
+"""Writes a GGUF file of a Llama with random weights, to measure engines: their speed does not depend on the
+values of the weights. The default is 134 M parameters. Needs gguf and numpy (Debian: python3-gguf, or pip install gguf).
 
     bench/make_llama_model.py --type q4_0 llama-134m-q4_0.gguf
     bench/make_llama_model.py --type q4_K --layers 32 --width 4096 --heads 32 --kv-heads 8 --hidden 14336 \\
@@ -23,8 +23,8 @@ TYPES = {
     "q4_K": gguf.GGMLQuantizationType.Q4_K,
     "q6_K": gguf.GGMLQuantizationType.Q6_K,
 }
-# Blocks are drawn, not quantized, so that billions of weights take seconds. By type: numbers and bytes of a block, where
-# its scales in 16 bits stand, and what each is times, so that a weight's deviation is about one.
+# Blocks are random bytes, not quantized, so that billions of weights take seconds. For each type: numbers and bytes of
+# a block, positions of its 16-bit scales, and the factor of each, which gives weights a deviation of about one.
 BLOCKS = {
     "q8_0": (32, 34, {0: 1 / 74}),
     "q4_0": (32, 18, {0: 1 / 4.6}),

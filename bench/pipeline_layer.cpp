@@ -1,10 +1,10 @@
-// A Vulkan layer that tells what a program's compute pipelines became: for each that is made, a
-// line of JSON with its name, the driver's statistics and the inner loop of its disassembly (as
-// `mulciber kernels --json` says of ours); for each dispatch a line with its pipeline and groups.
+// A Vulkan layer that reports a program's compute pipelines: for each pipeline a line of JSON with
+// its name, the driver's statistics and the inner loop of its disassembly (like `mulciber kernels
+// --json` for ours); for each dispatch a line with its pipeline and groups.
 // bench/compare_compiled.py runs other engines under it. Lines go to the file that
-// MULCIBER_PIPELINE_LOG names; disassembly to the folder MULCIBER_PIPELINE_TEXT, where it is set.
+// MULCIBER_PIPELINE_LOG names; disassembly to the folder MULCIBER_PIPELINE_TEXT, if it is set.
 //
-// One instance and one device at a time: a tool for measuring, not for general use.
+// It supports one instance and one device at a time: a tool for measurements only.
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
 
@@ -35,7 +35,7 @@ struct State {
   int last_number = 0;
 };
 State& state() {
-  static State* s = new State;  // outlives what a program destroys at its end
+  static State* s = new State;  // outlives objects that a program destroys when it exits
   return *s;
 }
 
@@ -51,7 +51,7 @@ Function device_function(const char* name) {
   return reinterpret_cast<Function>(state().next_device(state().device, name));
 }
 
-/// What became of a pipeline; its texts also to files, where that is wished.
+/// The driver's report of a pipeline; writes its texts to files if asked for.
 nlohmann::json executables_of(VkPipeline pipeline, int number) {
   const auto executables = mulciber::read_executables(
       {device_function<PFN_vkGetPipelineExecutablePropertiesKHR>(
@@ -114,7 +114,7 @@ VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32
     int& number = s.numbers[pipeline];
     nlohmann::json line = {
         {"dispatch", std::abs(number)}, {"name", s.names[pipeline]}, {"groups", {x, y, z}}};
-    // What became of a pipeline is asked for when it is first used: most are made for nothing.
+    // Reports are read when a pipeline is first used: most pipelines are never used.
     if (number > 0) {
       line["executables"] = executables_of(pipeline, number);
       number = -number;

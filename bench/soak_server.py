@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Gives `mulciber serve` many kinds of trouble at once, and looks whether anybody else notices.
+"""Gives `mulciber serve` many kinds of faulty requests at once, and checks that no other request is affected.
 
 A third of the requests is cancelled, a tenth is malformed, some are read slowly, and in the middle the device is lost
-where a file for that is named (tests/device_loss). Every answer must be the one that its request gets alone, nothing
+if a file for that is named (tests/device_loss). Every answer must equal the one that its request gets alone, no request
 may be lost, and memory must end where it began.
 
     MULCIBER=build/mulciber tests/cli/serve_soak.sh            60 requests, as the tests do
     python3 bench/soak_server.py http://localhost:8080 --requests 1000 --model NAME [--lose device.lose]
 
-Prints what happened as JSON; exit code 1 where something was wrong."""
+Prints the results as JSON; exit code 1 after a fault."""
 import argparse
 import collections
 import concurrent.futures
@@ -22,7 +22,7 @@ import time
 import urllib.parse
 
 PROMPTS = ["The red hammer", "A nail", "Once there was", "1 2 3", "To the sea, to the sea"]
-# Bodies that cannot be used, and the status that says so.
+# Invalid bodies, and the status that refuses each.
 DEEP = "[" * 5000 + "]" * 5000
 NESTED = {}
 for _ in range(40):
@@ -78,7 +78,7 @@ class Server:
         try:
             connection.request("POST", path, body if isinstance(body, bytes) else json.dumps(body))
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the answer is there although the server did not read everything
+            pass  # the answer arrives although the server did not read the whole body
         return connection, connection.getresponse()
 
 
@@ -180,7 +180,7 @@ class Soak:
                     self.count["malformed"] += 1
             else:
                 self.ask(number, way, kind, prompt, tokens)
-        except Exception as error:  # noqa: BLE001: whatever it is, it is told of
+        except Exception as error:  # noqa: BLE001: any exception is reported
             self.mistakes.append(f"request {number} ({way}, {kind}): {type(error).__name__}: {error}")
 
     def run(self, requests, clients, kinds, lengths, lose):
@@ -207,7 +207,8 @@ def main():
     kinds, lengths = ["completion", "chat", "response"], [12, 40]
     soak = Soak(Server(options.url, options.model), options.seed)
     soak.learn(kinds, lengths)
-    # All programs are made, and allocator and driver keep what they keep, also once the device was lost.
+    # Warms up until all programs exist and allocator and driver have reached their steady memory, also after a device
+    # loss.
     soak.run(max(30, options.requests // 4), options.clients, kinds, lengths, options.lose)
     before = {name: soak.server.metric("mulciber_" + name) for name in ("resident_bytes", "device_bytes")}
     losses = soak.server.metric("mulciber_device_losses_total")
