@@ -1,8 +1,8 @@
-# Writes conformance/build_info.h's functions to OUTPUT, only where they change, so that a commit recompiles one
-# small source. SOURCE_DIR: the repository; SUITE_VERSION as the build was configured.
+# Writes the functions of conformance/build_info.h to OUTPUT, only when they change, so that a commit recompiles one
+# small source. SOURCE_DIR: the repository; SUITE_VERSION: set when the build was configured.
 set(revision unknown)
 find_program(GIT git)
-if(GIT AND EXISTS ${SOURCE_DIR}/.git)  # not the repository of a project that holds a copy of this one
+if(GIT AND EXISTS ${SOURCE_DIR}/.git)  # not the repository of a project that contains a copy of this one
   execute_process(COMMAND ${GIT} -C ${SOURCE_DIR} describe --always --abbrev=12 --dirty --exclude=*
                   OUTPUT_VARIABLE described RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   if(NOT failed)

@@ -1,4 +1,4 @@
-# ccache, where it is installed, keeps objects from one checkout to the next.
+# Uses ccache, where it is installed, to share objects between checkouts.
 #
 # Names of files in this checkout are hashed relative to the build folder (CCACHE_BASEDIR), and the build folder itself
 # is left out of the hash (CCACHE_NOHASHDIR): a second clone in another folder compiles nothing that the first one

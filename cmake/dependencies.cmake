@@ -1,13 +1,13 @@
 # Libraries that Mulciber builds on, by Debian package name:
 #   libvulkan-dev libfmt-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev
 #   libzstd-dev catch2
-# what serves HTTP (the command alone needs it, the library does not):
+# to serve HTTP (only for the command, not for the library):
 #   libcpp-httplib-dev pkg-config
-# what compiles shaders, which may be left out (MULCIBER_SHADERS):
+# to compile shaders, which may be left out (MULCIBER_SHADERS):
 #   glslang-tools spirv-tools zstd
-# what reads pictures, each of which may be left out:
+# to read images, each of which may be left out:
 #   libpng-dev libjpeg-dev libwebp-dev
-# and for `mulciber pull`, which may be left out:
+# for `mulciber pull`, which may be left out:
 #   libcurl4-openssl-dev nettle-dev (SHA-256)
 # and for sound files, which may be left out:
 #   libsndfile1-dev libsamplerate0-dev, and zlib1g-dev to find texts that repeat themselves
@@ -15,7 +15,7 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# Headers alone: functions are asked of the loader by name (runtime/vulkan.h).
+# Headers only: functions are looked up by name in the loader (runtime/vulkan.h).
 find_path(VULKAN_INCLUDE_DIR vulkan/vulkan.h REQUIRED)
 add_library(mulciber_vulkan INTERFACE)
 target_include_directories(mulciber_vulkan SYSTEM INTERFACE ${VULKAN_INCLUDE_DIR})
@@ -53,9 +53,9 @@ find_path(SAMPLERATE_INCLUDE_DIR samplerate.h)
 find_library(SAMPLERATE_LIBRARY samplerate)
 find_package(ZLIB QUIET)
 
-# Headers alone or a library: its pkg-config file names what it was built with. Tests without programs of ours use it
-# as well. Its header has inline functions that call OpenSSL where the library was built with that, so we link what the
-# file names for static linking too, and the linker takes of it what is called.
+# cpp-httplib is either headers only or a library; its pkg-config file says how it was built. Tests without our programs
+# use it as well. Its header has inline functions that call OpenSSL if the library was built with it, so we link what
+# the file names for static linking too; the linker uses only the parts that are called.
 if(MULCIBER_PROGRAMS OR MULCIBER_TESTS)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)

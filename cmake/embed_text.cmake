@@ -1,6 +1,6 @@
 # mulciber_embed_text(NAME [FILE...]): writes the files, with an empty line between them, as a C++ string literal to
-# NAME.inc in the build folder, to be included where a string is wanted; without files, the one that is called NAME.
-# Made when CMake runs, which happens again when a file changes.
+# NAME.inc in the build folder, which a source includes in place of a string; without files, the file called NAME. The
+# literal is written when CMake runs, which happens again when a file changes.
 function(mulciber_embed_text name)
   set(files ${ARGN})
   if(NOT files)
@@ -15,7 +15,7 @@ function(mulciber_embed_text name)
     endif()
     string(APPEND texts "${text}")
   endforeach()
-  # Compilers bound the length of one literal; adjacent ones are joined.
+  # Compilers limit the length of a literal; adjacent literals are joined.
   string(LENGTH "${texts}" length)
   set(literals "")
   foreach(at RANGE 0 ${length} 12000)

@@ -15,7 +15,7 @@ install(TARGETS libmulciber EXPORT mulciber-targets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mulciber DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
-# The recurrent models beside it are for comparison (docs/guide/recurrence.md): they stay in the checkout.
+# The recurrent models beside it serve comparisons (docs/guide/recurrence.md) and are not installed.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/assets/en-de ${PROJECT_SOURCE_DIR}/assets/vit-digits
         DESTINATION ${CMAKE_INSTALL_DATADIR}/mulciber)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -25,13 +25,13 @@ configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/mulciber-config.cmake.in
   ${PROJECT_BINARY_DIR}/mulciber-config.cmake
   INSTALL_DESTINATION ${MULCIBER_PACKAGE_DIR} PATH_VARS CMAKE_INSTALL_DATADIR)
-# Before 1.0 a new minor version may break programs, so only the same one counts as compatible.
+# Before 1.0 a new minor version may break programs, so only equal minor versions count as compatible.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/mulciber-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/mulciber-config.cmake
               ${PROJECT_BINARY_DIR}/mulciber-config-version.cmake
         DESTINATION ${MULCIBER_PACKAGE_DIR})
-# For `pkg-config --static`.
+# Libraries for `pkg-config --static`.
 set(MULCIBER_PRIVATE_LIBRARIES "-lfmt -lpcre2-8 -lutf8proc -lzstd")
 foreach(optional PNG_FOUND:-lpng JPEG_FOUND:-ljpeg WEBP_LIBRARY:-lwebp SNDFILE_LIBRARY:-lsndfile
         SAMPLERATE_LIBRARY:-lsamplerate ZLIB_FOUND:-lz)

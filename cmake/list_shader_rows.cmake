@@ -1,5 +1,5 @@
 # cmake -DSHADERS=FOLDER -DOUTPUT=FILE -P list_shader_rows.cmake: writes a line for each row of FOLDER/kernels.def: its
-# id, its shader, and the hash of all that its module is made from. tools/pin_shaders.py reads it.
+# id, its shader, and the hash of all inputs of its module. tools/pin_shaders.py reads it.
 cmake_minimum_required(VERSION 3.22)
 set(MULCIBER_SHADER_FOLDER ${SHADERS})
 include(${CMAKE_CURRENT_LIST_DIR}/shader_rows.cmake)

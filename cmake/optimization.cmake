@@ -1,13 +1,13 @@
-# How rooms are optimized, and which of their files are compiled as one.
+# Optimization of rooms, and unity builds of their files.
 option(MULCIBER_UNITY "Compile the files of a room eight at a time; off, a file that changed is compiled alone" ON)
 
-# Sanitizers and debug builds have optimization flags of their own, and there size does not count.
+# Sanitizers and debug builds have optimization flags of their own; size does not matter there.
 set(MULCIBER_SIZE_FLAG "")
 if(NOT MULCIBER_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
   set(MULCIBER_SIZE_FLAG -Os)
 endif()
 
-# mulciber_optimize(TARGET speed|size [FILE...]): compiles a room for speed or for size, and FILEs the other way.
+# mulciber_optimize(TARGET speed|size [FILE...]): compiles a room for speed or for size, and FILEs for the other.
 function(mulciber_optimize target goal)
   if(target IN_LIST MULCIBER_FUZZED)
     target_compile_options(${target} PRIVATE ${MULCIBER_FUZZED_FLAGS})
@@ -19,18 +19,18 @@ function(mulciber_optimize target goal)
   else()
     set(other_options ${MULCIBER_SIZE_FLAG})
   endif()
-  # Whatever the build type, so that what compiles in one compiles in all (mulciber_unite below).
+  # This holds for all build types, so that a file that compiles in one compiles in all (mulciber_unite below).
   set_property(SOURCE ${ARGN} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
   if(ARGN AND other_options)
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${other_options})
   endif()
 endfunction()
 
-# mulciber_unite(TARGET [FILE...]): the compiler reads eight files of a room as one, which saves it a third of its time:
-# what they include is parsed, and templates are instantiated, once. FILEs stay alone, because names in their unnamed
-# namespaces are those of others too (struct Variant), or because they include what others must not see; so do files with
-# options of their own. Call it last. CMake's own unity builds name files by whole paths, which end up in __FILE__: a
-# compiler cache then knows nothing in another checkout.
+# mulciber_unite(TARGET [FILE...]): lets the compiler read eight files of a room as one, which saves a third of its
+# time: includes are parsed, and templates are instantiated, once. FILEs are compiled alone, because names in their
+# unnamed namespaces also occur in other files (struct Variant), or because their includes must not reach other files;
+# files with options of their own are too. Call it last. CMake's own unity builds name files by whole paths, which end
+# up in __FILE__: a compiler cache then finds nothing in another checkout.
 function(mulciber_unite target)
   if(NOT MULCIBER_UNITY)
     return()
@@ -39,7 +39,7 @@ function(mulciber_unite target)
   get_target_property(sources ${target} SOURCES)
   set(together "")
   foreach(source ${sources})
-    cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${source} alone)  # what the build writes
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${source} alone)  # files that the build writes
     foreach(property SKIP_UNITY_BUILD_INCLUSION COMPILE_OPTIONS COMPILE_DEFINITIONS)
       get_property(value SOURCE ${source} PROPERTY ${property})
       if(value)

@@ -1,6 +1,6 @@
-# SPIR-V that is kept in the repository, for rows that the installed glslang cannot compile: shaders/pinned/modules.zst
-# has a zstd frame for each shader, with the modules of its rows one after the other, and one for its plain forms of rows
-# on matrix units. manifest.txt says what is in it. tools/pin_shaders.py writes both. Lines of the manifest:
+# SPIR-V in the repository, for rows that the installed glslang cannot compile: shaders/pinned/modules.zst has a zstd
+# frame for each shader, with the modules of its rows one after the other, and one for its plain forms of rows on matrix
+# units. manifest.txt says what is in it. tools/pin_shaders.py writes both. Lines of the manifest:
 #   glslang VERSION                    as glslang says it
 #   archive BYTES SHA256
 #   shader NAME.comp[.plain] BYTES     the next frame
@@ -10,7 +10,7 @@ set(MULCIBER_PINNED_FOLDER ${MULCIBER_SHADER_FOLDER}/pinned)
 set(MULCIBER_PIN_COMMAND "tools/pin_shaders.py")
 
 # mulciber_read_manifest(): sets PINNED_GLSLANG, PINNED_ROWS, PINNED_SHADERS, PINNED_SOURCES_row, PINNED_FRAME_shader
-# (OFFSET BYTES) and PINNED_MODULES_shader (ROW WORDS ...) in the caller's scope. Stops where the archive is another.
+# (OFFSET BYTES) and PINNED_MODULES_shader (ROW WORDS ...) in the caller's scope. Fails if the archive does not match.
 function(mulciber_read_manifest)
   set(manifest ${MULCIBER_PINNED_FOLDER}/manifest.txt)
   file(STRINGS ${manifest} lines REGEX "^(glslang|archive|shader|module) ")

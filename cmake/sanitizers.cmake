@@ -1,4 +1,4 @@
-# A build that looks at itself: MULCIBER_SANITIZE, and MULCIBER_FUZZ for libFuzzer's targets of the same objects.
+# Instrumented builds: MULCIBER_SANITIZE, and MULCIBER_FUZZ for libFuzzer targets of the same objects.
 if(NOT MULCIBER_SANITIZE)
   if(MULCIBER_FUZZ)
     message(FATAL_ERROR "Fuzz targets link what sanitizers look at: configure with -DMULCIBER_SANITIZE=ON")
@@ -6,21 +6,21 @@ if(NOT MULCIBER_SANITIZE)
   return()
 endif()
 
-# -O0: compiling instrumented code takes longer than running it, and twice as long with -O1; what computes much asks
-# for more (conformance/).
+# -O0: compiling instrumented code takes longer than running it, and twice as long with -O1; code that computes much
+# sets a higher level (conformance/).
 set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 if(MULCIBER_SANITIZE STREQUAL "thread")
   set(sanitizers -fsanitize=thread)
 endif()
-# Assertions are checked too, whatever the type of the build.
+# Assertions are checked too, in every build type.
 add_compile_options(-O0 -g1 -UNDEBUG ${sanitizers} -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  add_compile_options(-Wno-maybe-uninitialized)  # takes its own instrumentation for such uses
+  add_compile_options(-Wno-maybe-uninitialized)  # reports uses in its own instrumentation
 endif()
 add_compile_definitions(MULCIBER_SANITIZED)
 add_link_options(${sanitizers})
-# Rooms that read what others wrote (tests/fuzz) count which edges run, and run faster than they compile: what a fuzz
-# target finds in its time depends on both. Programs without libFuzzer count for nobody.
+# Rooms that read foreign files (tests/fuzz) count executed edges, and are compiled for speed: both decide how much a
+# fuzz target finds in its time. Programs without libFuzzer ignore the counts.
 if(MULCIBER_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR MULCIBER_SANITIZE STREQUAL "thread")
     message(FATAL_ERROR "libFuzzer comes with clang, beside its address sanitizer: configure with "

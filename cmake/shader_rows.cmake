@@ -1,8 +1,8 @@
-# Rows of kernels.def as the shader compiler sees them, and a hash of all that a module is made from. Read when a build
-# is configured and by list_shader_rows.cmake; needs no compiler.
+# Parses rows of kernels.def for the shader compiler, and hashes all inputs of a module. Used when a build is configured
+# and by list_shader_rows.cmake; needs no compiler.
 
-# mulciber_read_row(ROW): sets row_id, row_shader (NAME.comp), row_environment, row_flags (-D...) and row_features (what
-# the shader compiler must have: GLSLANG_...) in the caller's scope.
+# mulciber_read_row(ROW): sets row_id, row_shader (NAME.comp), row_environment, row_flags (-D...) and row_features
+# (needs of the shader compiler: GLSLANG_...) in the caller's scope.
 function(mulciber_read_row row)
   if(NOT row MATCHES "^KERNEL\\(([a-z0-9_]+), *([A-Za-z]+), *([a-z0-9_]+)\\.comp, *TYPES\\(([^)]*)\\), *DEFINES\\(([^)]*)\\),")
     message(FATAL_ERROR "kernels.def: cannot read the row: ${row}")
@@ -31,11 +31,11 @@ function(mulciber_read_row row)
   set(row_environment ${environment} PARENT_SCOPE)
 endfunction()
 
-# What every module is compiled with besides.
+# Further options for every module.
 set(MULCIBER_GLSLANG_OPTIONS -V -g0)
 
-# Reads a source once: its hash, and the files that it includes. What no folder has is an include of C++ alone. Comments
-# and blanks say nothing to the compiler, nor do they to the hash.
+# Reads a source once: its hash, and the files that it includes. Includes that no folder has are those of C++ only.
+# Comments and blanks change nothing for the compiler and nothing in the hash.
 function(_mulciber_read_source file)
   get_property(known GLOBAL PROPERTY MULCIBER_SOURCE_HASH_${file})
   if(known)
@@ -62,8 +62,8 @@ function(_mulciber_read_source file)
   set_property(GLOBAL PROPERTY MULCIBER_SOURCE_INCLUDES_${file} "${included}")
 endfunction()
 
-# mulciber_hash_row(HASH FILES): after mulciber_read_row, 16 digits that change with whatever the row's module is made
-# from, but not with the place of the checkout; and the files, whole names.
+# mulciber_hash_row(HASH FILES): after mulciber_read_row, sets 16 digits that change with every input of the row's
+# module, but not with the folder of the checkout; and the input files, by full names.
 function(mulciber_hash_row hash_variable files_variable)
   set(files ${MULCIBER_SHADER_FOLDER}/${row_shader})
   set(waiting ${files})

@@ -1,4 +1,4 @@
-# Rows of kernels.def to SPIR-V, and SPIR-V to C++. The one rule by which shaders are compiled.
+# Compiles rows of kernels.def to SPIR-V, and embeds SPIR-V in C++. All shaders are compiled by this one rule.
 include(${CMAKE_CURRENT_LIST_DIR}/shader_rows.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/pinned_modules.cmake)
 
@@ -58,8 +58,8 @@ function(mulciber_archive_modules name)
     VERBATIM)
 endfunction()
 
-# mulciber_embed_pinned(NAME MODULES ROW...): the same of the pinned modules of ROWs, without a compressor: the frames of
-# their shaders, as they are. MODULES becomes the rows of all modules in those frames, in order.
+# mulciber_embed_pinned(NAME MODULES ROW...): writes the same files for the pinned modules of ROWs, without a
+# compressor: it copies the frames of their shaders. MODULES becomes the rows of all modules in those frames, in order.
 function(mulciber_embed_pinned name modules_variable)
   set(modules "")
   set(words "")
@@ -92,7 +92,7 @@ function(mulciber_embed_pinned name modules_variable)
     OUTPUT ${output}_bytes.inc
     COMMAND ${CMAKE_COMMAND} -DFILE=${MULCIBER_PINNED_FOLDER}/modules.zst "-DRANGES=${ranges}"
             -DOUTPUT=${output}_bytes.inc -P ${script}
-    # The ranges stand in build.ninja, so that others are another command.
+    # The ranges are part of build.ninja, so that other ranges make another command.
     DEPENDS ${MULCIBER_PINNED_FOLDER}/modules.zst ${script}
     COMMENT "Pinned modules"
     VERBATIM)
