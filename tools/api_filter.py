@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints a public header as Doxygen wants it: comments behind a declaration, comments of two slashes above one, and the
-comment at the head of the file become documentation, and angle brackets are no HTML.
+"""Prints a public header in Doxygen's form: comments behind a declaration, comments of two slashes above one, and the
+comment at the head of the file become documentation, and angle brackets are escaped.
 docs/Doxyfile calls it for each header.
 
     tools/api_filter.py FILE
@@ -10,7 +10,7 @@ import html
 import re
 import sys
 
-# Code that can have a comment behind it: a member, an enumerator, a parameter.
+# Code that can be followed by a comment: a member, an enumerator, a parameter.
 MEMBER = re.compile(r"^(\s*[^\s/*#}].*?[,;(]\s+|\s*\w+\s+)(//|/\*) (.*)$")
 
 
@@ -22,7 +22,7 @@ def escaped(text):
 
 def cpp(lines):
     yield "/// @file"
-    column = None  # of a comment behind a member, which lines that begin in the same column continue
+    column = None  # column of a comment behind a member; comment lines in the same column continue it
     for line in lines:
         member, comment = MEMBER.match(line), re.match(r"^(\s*)(///?) ?(.*)$", line)
         if comment and comment[2] == "//" and column == len(comment[1]):

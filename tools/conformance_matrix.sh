@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the conformance suite on every driver and mask of docs/reference/conformance-results.md, and writes that file.
-#   tools/conformance_matrix.sh [RUN...]      all, or those named (see the list below)
-# Records go to ${MULCIBER_RUNS:-conformance-runs}, one file a run; a run that stopped goes on, one that is whole is
-# kept: remove its file to make it anew. Drivers come from tools/drivers/software.sh and debian-testing.sh; what is not
-# there is named and left out. REPEAT: runs of each case (20). CASES: options that select them (all; --mustpass). TIMEOUT: seconds
-# for a case (900: one pipeline of a large tile compiles for a minute on lavapipe of Mesa 25.0).
+#   tools/conformance_matrix.sh [RUN...]      all runs, or the named ones (see the list below)
+# Records go to ${MULCIBER_RUNS:-conformance-runs}, one file for each run. A run that stopped is continued; a complete
+# one is kept: remove its file to repeat it. Drivers come from tools/drivers/software.sh and debian-testing.sh; missing
+# drivers are named and left out. REPEAT: runs of each case (20). CASES: options that select them (all; --mustpass).
+# TIMEOUT: seconds for a case (900: one pipeline of a large tile compiles for a minute on lavapipe of Mesa 25.0).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${MULCIBER_RUNS:-conformance-runs}
@@ -49,7 +49,7 @@ run() {
       command=(tools/drivers/in_debian_testing.sh env "${before[@]}" build-testing/mulciber)
       before=() ;;
     -)
-      # Whatever is there when no driver is named, if it is hardware.
+      # The default device, if it is hardware.
       "$mulciber" devices --json | grep -q '"kind": *"[a-z]* GPU"' || { say "no GPU here"; return; } ;;
     *)
       [[ -e $drivers/$2.json ]] || { say "no $2.json: run tools/drivers/software.sh"; return; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns a Whisper as CTranslate2 stores it into a Hugging Face folder, whose names and shapes it restores.
+"""Converts a Whisper model from CTranslate2's format to a Hugging Face folder, whose names and shapes it restores.
 
     tools/ctranslate2_whisper.py model.bin tokenizer.json config.json FOLDER
 

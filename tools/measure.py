@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the chosen kernels and a translation on several Vulkan drivers, in turns, and writes the table of
+"""Measures the chosen kernels and a translation on several Vulkan drivers, interleaved, and writes the table of
 docs/internals/performance.md.
 
     tools/measure.py --command build/mulciber --model assets/en-de [--rounds 3] NAME=ICD.json ...

@@ -41,14 +41,14 @@ while (($# > 0)); do
 done
 
 failed=() left_out=()
-# Seconds that are left; the last ten are for packing.
+# Seconds left; the last ten are reserved for packing.
 seconds_left() {
   local left=$((minutes * 60 - SECONDS - 10))
   ((minutes == 0)) && left=86400
-  echo $((left > 1 ? left : 1)) # timeout takes 0 for no bound
+  echo $((left > 1 ? left : 1)) # timeout takes 0 as no bound
 }
-# step NAME COMMAND...: runs it with its time and output on record, and goes on when it fails. What
-# was done before is not done again.
+# step NAME COMMAND...: runs a command, records its time and output, and continues when it fails. A finished step is not
+# run again.
 step() {
   local name=$1 start=$SECONDS status=0 seconds
   shift
@@ -60,7 +60,7 @@ step() {
   if ((seconds < 20)); then left_out+=("$name"); return 0; fi
   echo "==> $name: $*"
   echo "$(date -u +%FT%TZ) $name: $*" >>"$results/commands.txt"
-  # Functions of this script run in this shell, whose commands then bound themselves.
+  # Functions of this script run in this shell; their commands have time limits of their own.
   if [[ $(type -t "$1") == function ]]; then
     "$@" >"$results/$name.txt" 2>&1 </dev/null || status=$?
   else
@@ -98,7 +98,7 @@ echo "ICD: ${VK_DRIVER_FILES:-whatever the loader finds}"
 [[ $(ldconfig -p) == *libvulkan.so.1* ]] || { echo "on_gpu: there is no Vulkan loader"; exit 1; }
 
 mulciber=$build/mulciber
-# The device compiles and the processor computes what a case is held against.
+# The device compiles while the processor computes the reference of a case.
 jobs=$(nproc) && jobs=$((jobs < 12 ? jobs : 12))
 if [[ ! -x $mulciber ]]; then
   echo "==> build: $build"
@@ -115,7 +115,7 @@ echo "$named; results in $results"
 step devices "$mulciber" devices -v "${device[@]}"
 if command -v nvidia-smi >/dev/null; then step nvidia-smi nvidia-smi; fi
 
-# Cases that have a result are kept, so a suite that was cut off goes on where it was.
+# Cases with a result are kept, so a suite that was cut off is continued.
 conform() {
   local record=$results/$1.jsonl page=$results/$1.html resume=()
   shift
@@ -128,14 +128,14 @@ step conform-short conform conform-short --mustpass
 # verify_one EXPECTED ARGUMENT...
 verify_one() {
   timeout --kill-after=5 "$(seconds_left)" "$mulciber" verify "${device[@]}" -m "$(dirname "$1")" "$@" | tail -n 1
-  # Bad input (2): a model that is not read yet. Nothing compared (3) is no failure either.
+  # Bad input (2): a model that is not supported yet. Nothing compared (3) is not a failure either.
   case ${PIPESTATUS[0]} in 0 | 2 | 3) ;; *) return 1 ;; esac
 }
 verify() {
   local expected status=0 found=0
   while read -r expected; do
     echo "== $expected"
-    # Matrix units round activations to 16 bits, which the tolerances of f32 have no room for.
+    # Matrix units round activations to 16 bits, beyond the tolerances of f32.
     if ! verify_one "$expected"; then
       echo "without matrix units:"
       verify_one "$expected" --limits no-coopmat || { status=1 && echo "FAILED: $expected"; }
@@ -174,7 +174,7 @@ fi
 
 bench rows --kernel '*' --seconds 0.05
 step conform-all conform conform-all
-# Without ctest, so that a finished build may come from another folder.
+# Runs without ctest, so that a finished build may come from another folder.
 for program in "$build"/tests/*_tests; do
   [[ ! -x $program ]] || step "${program##*/}" "$program"
 done

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-# As the build has them.
+# The rooms as the build lists them.
 read -r -a rooms < <(sed -n 's/^set(MULCIBER_ROOMS \(.*\))$/\1 apps/p' CMakeLists.txt)
 headers="/(include/mulciber|$(tr ' ' '|' <<<"${rooms[*]}")|shaders)/[^.]*\.h\$"
 jobs=$(nproc) recent=0 files=()
@@ -21,7 +21,7 @@ while (($# > 0)); do
 done
 
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy || true)
-# Other versions find other things.
+# Other versions have other findings.
 if [[ -z $tidy ]] || ! "$tidy" --version | grep -q 'version 14\.'; then
   echo "clang-tidy 14 is not installed"
   exit 77
@@ -29,7 +29,7 @@ fi
 
 all_files() { find "${rooms[@]}" -name '*.cpp' | LC_ALL=C sort; }
 
-# A header's changes are looked at through the file of its name. Without a history: all files.
+# A changed header is checked through the file of its name. Without a history: all files.
 recent_files() {
   local base count
   if ! base=$(git rev-parse --verify --quiet HEAD~5) || ! count=$(git rev-list --count HEAD); then
@@ -47,7 +47,8 @@ elif ((${#files[@]} == 0)); then
   mapfile -t files < <(all_files)
 fi
 
-# Configured and not built: clang reads none of GCC's precompiled headers, and CMake writes what files include.
+# Configured but not built: clang cannot read GCC's precompiled headers, and CMake writes the files that sources
+# include.
 cmake -S . -B build-tidy -G Ninja -DMULCIBER_UNITY=OFF -DMULCIBER_TESTS=OFF >/dev/null
 # The viewer's shaders are headers too.
 if grep -q mulciber_viewer_shaders build-tidy/build.ninja; then
@@ -55,7 +56,7 @@ if grep -q mulciber_viewer_shaders build-tidy/build.ninja; then
 fi
 # shellcheck disable=SC2016 # expanded by the shell of each file
 one='found=$("$0" -p build-tidy --quiet --header-filter="$1" "$2" 2>&1) || { printf "%s\n" "$found"; exit 1; }'
-# What is found in a header is said of every file that includes it.
+# A finding in a header is reported for every file that includes it.
 # shellcheck disable=SC2016 # awk's
 once='BEGIN { shown = 1 }
   /^[0-9]+ warnings?( and [0-9]+ errors?)? generated\.$/ { next }

@@ -65,7 +65,7 @@ def main():
         for number, sentence in enumerate(file.read().splitlines()):
             path = os.path.join(folder, f"{number}.wav")
             subprocess.run(["espeak-ng", "-v", "en-us", "-s", "150", "-w", path, sentence], check=True)
-            # At the model's rate, so that all programs hear the same samples.
+            # Resample to the model's rate, so that all programs hear the same samples.
             subprocess.run(["sndfile-resample", "-to", "16000", "-c", "0", path, path + ".16.wav"], check=True,
                            stdout=subprocess.DEVNULL)
             total += len(words(sentence))

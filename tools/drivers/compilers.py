@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the shader compilers of many GPUs make of the kernel rows, without the GPUs.
+"""Compiles the kernel rows with the shader compilers of many GPUs, without the GPUs.
 
 Runs `mulciber kernels` on stub devices (on_stub.sh) and writes docs/reference/compilers.md, or checks that every row that
 selection takes there compiles, spills no register and takes a core at most 5 seconds.
@@ -25,7 +25,7 @@ DEVICES = ("7900xtx 9070xt 6900xt rx580 rtx5090 rtx4090 turing a770 b580 tigerla
            "pi5").split()
 MOST_SECONDS = 5.0
 
-# What the check lets pass: device, row, what it is ("spills", "time" or "refused"), why. Globs.
+# Exceptions of the check: device, row, kind ("spills", "time" or "refused"), reason. Globs.
 KNOWN = [line.split("|") for line in """
 pi?       | *                  | spills | the compiler keeps every array in memory, and counts it so
 pi?       | sample_choose      | time   | a minute; the compiler tries strategy after strategy
@@ -40,7 +40,7 @@ mali*     | *_f32_grids        | spills | 34 accesses at most with one row of x 
 mali*     | expert_*_lanes_f32_blocks | spills | 34 accesses with q6_K alone, whose halves have scales
 """.strip().splitlines()]
 
-# What the tables of docs/reference/compilers.md show of each device: op, shape, types.
+# Rows in the tables of docs/reference/compilers.md for each device: op, shape, types.
 HOT = [
     ("matmul", (1, 2048, 768), ("f32", "f16"), "one row times f16 weights"),
     ("matmul", (1, 2048, 768), ("f32", "q4_0"), "one row times q4_0 weights"),
@@ -58,7 +58,7 @@ HOT = [
     ("rms_norm", (1, 2048), ("f32", "f32"), "RMS norm of one row"),
 ]
 
-# Products of the section on whole tiles: a shape that tiles of all sizes divide, and one near it that none does.
+# Products of the section on whole tiles: a shape that tiles of all sizes divide, and a similar one that none divides.
 TILE_DEVICES = "7900xtx 9070xt rtx5090 rtx4090 turing a770 b580".split()
 TILE_SHAPES = [(256, 768, 2048), (250, 770, 2056)]
 TILE_TYPES = [("f32", "f16"), ("f32", "bf16")]
@@ -287,7 +287,7 @@ def main():
     if not options.write and not options.check:
         parser.error("give --write, --write-tiles or --check")
     reports = {}
-    # Times to compile are of the processor: a device beside it changes none.
+    # Compile times are processor times, so parallel devices do not change them.
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         devices = options.devices.split()
         found = pool.map(lambda device: compile_rows(device, options.program, options.keep, ["--chosen"]), devices)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs a Vulkan program on a stub device: the real driver of a GPU that is not there, whose kernel
-# calls a preloaded library answers. Pipelines are compiled to machine code, limits are true;
-# dispatches do nothing. In the folder that debian-testing.sh made and stubs.sh prepared, with this
-# checkout as /mulciber and build-testing on the PATH. A program in build/ is one of this machine:
-# the libraries that it needs and the folder lacks go with it.
+# Runs a Vulkan program on a stub device: the real driver of an absent GPU, whose kernel calls a
+# preloaded library answers. Pipelines are compiled to machine code and limits are real, but
+# dispatches do nothing. It runs in the folder of debian-testing.sh and stubs.sh, with this checkout
+# as /mulciber and build-testing on the PATH. A program in build/ comes from this machine, with
+# those of its libraries that the folder lacks.
 #   tools/drivers/on_stub.sh --list
 #   tools/drivers/on_stub.sh 7900xtx mulciber kernels --kernel 'matmul*'
 #   tools/drivers/on_stub.sh 7900xtx build/mulciber devices -v
@@ -23,7 +23,7 @@ line=$(grep -v '^#' "$here/stub_devices.txt" | awk -F' *[|] *' -v name="$name" '
 IFS='|' read -r _ _ shim driver variables <<<"$line"
 shim=${shim// /} driver=${driver// /}
 
-# first FILE FOLDER...: where in the folders a file stands.
+# first FILE FOLDER...: the path of a file in the first folder that has it.
 first() {
   local file=$1 place
   shift
@@ -46,7 +46,7 @@ if [[ $1 == build/* ]]; then
   libraries=(LD_LIBRARY_PATH=/mulciber/build/libraries)
 fi
 
-# Words, not one argument: each is a variable of its own. A value may be a glob.
+# Words, not one argument: each is a separate variable. A value may be a glob.
 set -f
 # shellcheck disable=SC2086
 exec "$here/in_debian_testing.sh" env "PATH=/mulciber/build-testing:$PATH" XDG_RUNTIME_DIR=/tmp \

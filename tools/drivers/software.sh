@@ -4,7 +4,7 @@
 #   lvp.json            lavapipe of this distribution (package mesa-vulkan-drivers)
 #   lvp-backports.json  lavapipe of Debian's backports, a newer Mesa, unpacked and not installed
 #   swiftshader.json    SwiftShader, unpacked from Debian's package of Chromium
-# What cannot be had here is named and left out. Idempotent; no root needed.
+# Drivers that are not available here are named and left out. Idempotent; no root needed.
 set -euo pipefail
 
 drivers=${MULCIBER_DRIVERS:-$HOME/.cache/vulkan-drivers}
@@ -26,7 +26,8 @@ usable() {
   [[ -n $library && -e $library && $(ldd "$library") != *"not found"* ]]
 }
 
-# extract PACKAGE FILE TARGET [APT_OPTION...]: takes one file out of a package, not installed.
+# extract PACKAGE FILE TARGET [APT_OPTION...]: takes one file out of a package without installing
+# it.
 extract() {
   local package=$1 file=$2 target=$3 found
   shift 3
@@ -87,7 +88,7 @@ backports() {
     mkdir -p "$scratch/lists/partial"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $codename-backports main" \
       >"$scratch/backports.list"
-    # Lists of its own: the system's package sources stay as they are.
+    # Separate lists, so that the system's package sources stay unchanged.
     local options=(-o "Dir::Etc::sourcelist=$scratch/backports.list" -o Dir::Etc::sourceparts=-
       -o "Dir::State::Lists=$scratch/lists" -o APT::Sandbox::User=root)
     if ! apt-get "${options[@]}" update >/dev/null 2>&1 ||

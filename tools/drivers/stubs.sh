@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Prepares stub devices in the folder of debian-testing.sh: the real Vulkan drivers of GPUs that are
-# not there, for on_stub.sh. AMD, Adreno and Apple come with Debian's package mesa-drm-shim; Intel,
-# NVIDIA, Mali and Raspberry Pi are built from Debian stable's source of Mesa with stubs.patch (about
-# 11 minutes on two cores; no LLVM, no Rust), or taken from a folder that has them, MULCIBER_STUBS.
-# Idempotent. Needs root.
+# Prepares stub devices in the folder of debian-testing.sh: the real Vulkan drivers of absent GPUs, for on_stub.sh. AMD,
+# Adreno and Apple come with Debian's package mesa-drm-shim; Intel, NVIDIA, Mali and Raspberry Pi are built from Debian
+# stable's source of Mesa with stubs.patch (about 11 minutes on two cores; no LLVM, no Rust), or taken from the folder
+# MULCIBER_STUBS, if it has them. Idempotent. Needs root.
 set -euo pipefail
 
 folder=${MULCIBER_DEBIAN_TESTING:-$HOME/.cache/debian-testing}

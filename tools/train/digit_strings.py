@@ -4,8 +4,8 @@ patches, and writes it as a Hugging Face folder (VisionEncoderDecoderModel).
 
     tools/train/digit_strings.py --export assets/digit-strings --sheet tests/data/digit_strings.png
 
-A string is three to five of scikit-learn's digits side by side. Every fifth digit is held out: strings of them are read
-once, after the last step. --sheet writes some of these, one to a row, and what they say beside it.
+A string is three to five of scikit-learn's digits side by side. Every fifth digit is held out: strings of these are read
+once, after the last step. --sheet writes some of these, one to a row, and their texts beside it.
 """
 
 import argparse

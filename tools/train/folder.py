@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from recurrent import recurrent_config, recurrent_tensors
 
-EOS, UNKNOWN = 0, 1  # Marian's numbers of two pieces
+EOS, UNKNOWN = 0, 1  # Marian's ids of two pieces
 
 
 def hugging_face_tensors(model) -> dict[str, torch.Tensor]:

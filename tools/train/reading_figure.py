@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws the cross-attention of a picture's tokens as SVG, from the page that `mulciber read --attention` writes.
+"""Draws the cross-attention from tokens to an image as SVG, from the page that `mulciber read --attention` writes.
 
     mulciber read -m assets/digit-strings assets/digit-strings/string.png --attention map.html
     tools/train/reading_figure.py map.html docs/images/digit-strings.svg
 
-A strip for each token: the first picture of the page under the mean over the heads of the last layer.
+It has a strip for each token: the first image of the page under the mean over the heads of the last layer.
 """
 
 import base64

@@ -5,7 +5,7 @@
     tools/train/train.py --architecture luong --pieces-from assets/en-de --work /tmp/luong --export assets/en-de-luong
     tools/train/train.py --start assets/en-de --prune-heads 36 --work /tmp/pruned --export /tmp/en-de-pruned
 
-Stop it at any time; the same command with --resume goes on from the last whole epoch.
+It can be stopped at any time; the command with --resume continues from the last complete epoch.
 """
 
 import argparse
@@ -28,9 +28,9 @@ from pruning import names_of_pruned, prune_heads
 from recurrent import Bahdanau, Luong
 
 ROOT = Path(__file__).resolve().parents[2]
-# What the recurrent networks' runs had in place of the defaults.
+# Settings of the recurrent networks' runs that differ from the defaults.
 RECURRENT = dict(dropout=0.3, dropout_rise=3, rate=2e-3, warmup=400, cooldown=5, average=3, workers=1)
-# What training on from a trained transformer, with heads taken away, had.
+# Settings for continued training of a trained transformer after heads were pruned.
 PRUNING = dict(rate=1e-3, warmup=100, cooldown=4, epochs=6, dropout_rise=1, average=1, bleu_every=1)
 OF_ONE = dict(bahdanau=dict(layers=1, epochs=10), luong=dict(layers=2, epochs=15))
 
