@@ -7,8 +7,8 @@
 namespace mulciber::conformance {
 namespace {
 
-// Each submission fills and copies this much several times: longer than submitting takes, shorter
-// than any watchdog.
+// Each submission fills and copies this much several times, which takes longer than the submission
+// itself and less than any watchdog allows.
 constexpr VkDeviceSize kHalfBytes = 16 << 20;
 constexpr int kRounds = 8;
 constexpr uint64_t kWaitNanoseconds = 10'000'000'000;
@@ -42,7 +42,7 @@ void BackgroundLoad::destroy() {
   if (memory_) vk.vkFreeMemory(device_.handle(), memory_, nullptr);
 }
 
-// A buffer and memory of its own: the allocator's blocks belong to the first queue's family.
+// The buffer has its own memory, because the allocator's blocks belong to the first queue's family.
 void BackgroundLoad::make_buffer() {
   const DeviceFunctions& vk = device_.vk();
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
@@ -58,7 +58,8 @@ void BackgroundLoad::make_buffer() {
   for (uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
     const VkMemoryPropertyFlags flags = properties.memoryTypes[i].propertyFlags;
     const bool local = flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-    // A plain type: protected or AMD's device-coherent memory wants features that are not enabled.
+    // Only plain memory types: protected or AMD's device-coherent memory needs features that are
+    // not enabled.
     const bool plain = !(flags & ~VkMemoryPropertyFlags(0xf));
     if ((needs.memoryTypeBits >> i & 1) && plain && (local || !type)) {
       type = i;
@@ -108,8 +109,8 @@ void BackgroundLoad::record() {
   device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
 }
 
-// Only this thread touches the queue. A failure ends the load: where the device is lost, the case
-// that runs meets that by itself.
+// Only this thread uses the queue. A failure ends the load: if the device is lost, the running case
+// notices that itself.
 void BackgroundLoad::run() {
   const DeviceFunctions& vk = device_.vk();
   VkSubmitInfo submission{VK_STRUCTURE_TYPE_SUBMIT_INFO};

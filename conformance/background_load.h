@@ -1,4 +1,5 @@
-// Keeps a device's second queue busy while cases run on the first, for drivers that mix up the two.
+// Keeps a device's second queue busy while cases run on the first, to expose drivers that confuse
+// the two.
 #pragma once
 
 #include <atomic>
@@ -10,17 +11,17 @@ namespace mulciber::conformance {
 
 class BackgroundLoad {
  public:
-  /// Starts the load on the device's second queue; does nothing where it was opened without one, or
-  /// has none. Throws DeviceError.
+  /// Starts the load on the device's second queue. Does nothing where the device was opened without
+  /// one, or has none. Throws DeviceError.
   explicit BackgroundLoad(Device& device)
       : BackgroundLoad(device, device.second_queue(), device.second_queue_family()) {}
-  /// The same on a queue that nothing else uses meanwhile.
+  /// Starts the load on a queue that nothing else uses meanwhile.
   BackgroundLoad(Device& device, VkQueue queue, uint32_t family);
-  /// Ends it, and waits until its queue is idle.
+  /// Ends the load and waits until its queue is idle.
   ~BackgroundLoad();
   BackgroundLoad(const BackgroundLoad&) = delete;
 
-  /// How many submissions have ended.
+  /// Number of submissions that have ended.
   uint64_t submissions() const { return submissions_; }
 
  private:

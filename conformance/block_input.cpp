@@ -16,7 +16,7 @@ namespace {
 double half_of(uint32_t bits) { return glm::unpackHalf1x16(static_cast<uint16_t>(bits)); }
 uint32_t half_bits(double value) { return glm::packHalf1x16(static_cast<float>(value)); }
 
-/// One row's words, element by element.
+/// Decodes one row's words, element by element.
 class BlockRow {
  public:
   BlockRow(uint32_t format, uint64_t columns, std::span<const uint32_t> words)
@@ -26,7 +26,8 @@ class BlockRow {
         entries_(BLOCKS_SCALES_AT(format, columns)),
         supers_(BLOCKS_SUPER_SCALES_AT(format, columns)) {}
 
-  /// What element i's scale is multiplied with, offset included.
+  /// The integer (or coded number) of element i including its offset, to be multiplied with its
+  /// scale.
   double value(uint64_t i) const {
     constexpr double kIQ4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                  1,    13,   25,  38,  53,  69,  89,  113};
@@ -45,7 +46,7 @@ class BlockRow {
     }
   }
 
-  /// The unsigned number of element i.
+  /// The stored unsigned number of element i.
   uint32_t number(uint64_t i) const {
     const uint64_t group = i / 32, quad = i % 32 / 4, byte = i % 4, upper = quad / 4;
     if (BLOCKS_VALUE_BITS(format_) == 8) return words_[group * 8 + quad] >> (8 * byte) & 255;
@@ -61,7 +62,7 @@ class BlockRow {
     return number;
   }
 
-  /// What element i's number is multiplied with, and what is added.
+  /// The factor of element i's value, and the addend.
   std::pair<double, double> scale(uint64_t i) const {
     const uint64_t group = i / 32;
     const double offset = BLOCKS_OFFSET(format_);
@@ -103,7 +104,7 @@ class BlockRow {
   uint64_t high_, entries_, supers_;
 };
 
-/// What the numbers of a format are about twice as large as at most.
+/// About half of a format's largest number.
 double most_of(uint32_t format) {
   switch (BLOCKS_CODE(format)) {
     case BLOCKS_IQ4: return 256;
@@ -113,7 +114,7 @@ double most_of(uint32_t format) {
   }
 }
 
-/// Bytes of E4M3 of random bits, none of them NaN; with `whole`, of whole numbers up to 15.
+/// Random E4M3 bytes without NaN; with `whole`, whole numbers up to 15.
 uint32_t e4m3_word(uint32_t bits, bool whole) {
   for (int at = 0; at < 32; at += 8) {
     const uint32_t code = bits >> at & 255;
@@ -194,11 +195,11 @@ void draw_scales(uint32_t format, uint64_t columns, double deviation, bool whole
   }
   if (!BLOCKS_HAS_SUPER_SCALES(format)) return;
   for (uint64_t block = 0; block < columns / 256; ++block) {
-    // Sub-scales are about 8 (of 15), 32 (of 63) or 64 (of 127) in the middle.
+    // The middle of sub-scales is about 8 (of 15), 32 (of 63) or 64 (of 127).
     const bool nibbles = BLOCKS_SCALES(format) == BLOCKS_SUB_NIBBLES;
     if (nibbles || BLOCKS_SCALES(format) == BLOCKS_SUB_PAIR) {
       const double middle = nibbles ? 8 : 32;
-      // Not below the normal halves, which a device may take for zero.
+      // Scales stay above the subnormal halves, which a device may flush to zero.
       const double scale = whole ? 1 : std::max(step / middle * factor(random), kSmallest16);
       const double least =
           whole ? 1 : std::max(step * most / (2 * middle) * factor(random), kSmallest16);

@@ -9,8 +9,8 @@ namespace mulciber::conformance {
 namespace {
 
 constexpr double kLambda = 8;
-constexpr double kHopeless = 1e300;  // a bound that says nothing, and is seen to (compare.cpp)
-// Whether f32 has the number.
+constexpr double kHopeless = 1e300;  // a bound without information, which compare.cpp detects
+// Whether f32 represents the number exactly.
 bool in_f32(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
 
 double ulp(double value, int mantissa_bits, int least_exponent) {
@@ -32,12 +32,12 @@ double grown(double value, double argument_error, double relative) {
   return value * (std::expm1(std::min(argument_error, 700.0)) * (1 + relative) + relative);
 }
 
-// The error function: 4e-7 is what 32-bit fits give (Abramowitz and Stegun 1964, 7.1.26 has 1.5e-7
-// besides its roundings); its slope is 1.13 at most.
+// The error function: 4e-7 is the accuracy of 32-bit fits (Abramowitz and Stegun 1964, 7.1.26 has
+// 1.5e-7 besides its roundings); its slope is at most 1.13.
 Bounded erf(Bounded x) {
   const double value = std::erf(x.value);
   const double own = std::min(4e-7, 8 * std::fabs(x.value) * 0x1p-23);
-  // The slope at the nearest point to 0 that the argument may be.
+  // The slope at the argument nearest to 0 within the error.
   const double nearest = std::max(0.0, std::fabs(x.value) - x.error);
   return {value, own + x.error * 1.1283792 * std::exp(-nearest * nearest)};
 }
@@ -61,7 +61,7 @@ double stored_error(DataType type, double value, double error) {
   const double reach = std::fabs(value) + error;
   if (error == 0 && (value == 0 || std::fabs(value) >= smallest) && round_to(type, value) == value)
     return 0;
-  // bf16 has 16 bits less than f32.
+  // bf16 has 16 bits fewer than f32.
   const double step = type == DataType::kF16    ? ulp16(reach)
                       : type == DataType::kBF16 ? 0x1p16 * ulp32(reach)
                                                 : ulp32(reach);
@@ -83,7 +83,7 @@ double grain_of(std::span<const double> values) {
     const uint64_t mantissa = std::bit_cast<uint64_t>(value) & 0xfffffffffffffull;
     const int zeros = mantissa == 0 ? 52 : std::countr_zero(mantissa);
     grain = std::min(grain, std::ldexp(1.0, std::ilogb(value) - 52 + zeros));
-    if (grain < 0x1p-60) break;  // no use for exact sums any more
+    if (grain < 0x1p-60) break;  // sums this small need not be exact
   }
   return grain;
 }
@@ -146,9 +146,9 @@ Bounded max(Bounded a, Bounded b) {
   return {std::max(a.value, b.value), std::max(a.error, b.error)};
 }
 
-// tanh is allowed the larger of what (1 - e) / (1 + e) with e = exp(-2 |x|) costs, where that does
-// not cancel, and of the few units in the last place that a quotient of two polynomials does: three
-// of each, and its own.
+// tanh may have the larger of two errors: that of (1 - e) / (1 + e) with e = exp(-2 |x|), where it
+// does not cancel, or that of a quotient of two polynomials: three units in the last place of each,
+// and one of its own.
 Bounded tanh(Bounded x) {
   const double value = std::tanh(x.value), size = std::fabs(x.value);
   const double slope = 1 - std::pow(std::tanh(std::max(0.0, size - x.error)), 2);
@@ -162,9 +162,9 @@ Bounded tanh(Bounded x) {
 
 namespace {
 
-/// x sigmoid(y).
+/// Returns x sigmoid(y).
 Bounded times_sigmoid(Bounded x, Bounded y) {
-  // exp(80) is as good as infinity here, and finite.
+  // exp(80) acts like infinity here but is finite.
   const Bounded e = exp(Bounded(std::min(-y.value, 80.0), y.error));
   const Bounded result = x / (Bounded(1) + e);
   if (y.value < -80) return {0, 2 * std::fabs(result.value) + result.error};
@@ -203,7 +203,7 @@ void append(HostTensor& output, Bounded result) {
 void put(HostTensor& output, size_t index, Bounded result) {
   output.values[index] = result.value;
   output.bounds[index] = result.error;
-  // What is off already was rounded to f32 by the operation that made it.
+  // A value that already has an error was rounded to f32 by the operation that computed it.
   if (output.type == DataType::kF16 || result.error == 0) {
     output.bounds[index] += stored_error(output.type, result.value, result.error);
   }

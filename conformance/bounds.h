@@ -1,5 +1,5 @@
-// How far a device's number may be from the exact one, derived from the operations between the
-// inputs and it. Nothing here is fitted to what a driver gives.
+// Bounds on the error of a device's number, derived from the operations between the inputs and the
+// number. Nothing here is fitted to a driver's results.
 //
 // Precision of single operations: Vulkan specification, appendix "Vulkan Environment for SPIR-V",
 // "Precision of Individual Operations". "Correctly rounded" is either neighbour there, so one
@@ -25,8 +25,8 @@ double largest_of(DataType type);
 double ulp32(double value);
 double ulp16(double value);
 
-/// What rounding `value`, known to `error`, to a storage type may add to the error: nothing where
-/// the type has the number. A result below the normal numbers may be flushed to zero.
+/// Error that rounding `value`, known to `error`, to a storage type may add: 0 where the type
+/// represents the number exactly. A result below the normal numbers may be flushed to zero.
 double stored_error(DataType type, double value, double error);
 
 /// Error of a sum of `terms` products in f32, in any order, whose magnitudes add up to `magnitude`:
@@ -58,17 +58,17 @@ Bounded exp(Bounded x);                   // 3 + 2 |x| ULP
 Bounded log(Bounded x);                   // 3 ULP; 2^-21 between 0.5 and 2
 Bounded inverse_sqrt(Bounded x);          // 2 ULP
 Bounded pow(Bounded x, Bounded y);        // exp2(y log2(x))
-/// The larger of what both may be.
+/// The larger of two bounded numbers.
 Bounded max(Bounded a, Bounded b);
 Bounded tanh(Bounded x);
 Bounded activation_reference(Bounded x, Activation function);
 
-/// Appends a value and its bound to an output, rounding to its type included.
+/// Appends a value and its bound to an output, including the rounding to its type.
 void append(HostTensor& output, Bounded result);
-/// The same at an index; values and bounds have their size already.
+/// Writes a value and its bound at an index; values and bounds already have their size.
 void put(HostTensor& output, size_t index, Bounded result);
 /// Lowers bounds to a share of the root mean square of their tensor. For whole blocks, where the
-/// worst cases of all operations add up to far more than roundings ever do.
+/// worst cases of all operations add up to far more than real roundings.
 void cap_bounds(std::vector<HostTensor>& outputs, double share);
 
 }  // namespace mulciber::conformance

@@ -14,7 +14,8 @@
 namespace mulciber::conformance {
 namespace {
 
-// The first byte of `bytes` outside every range of `owned` (begin, end) that is not poison, or -1.
+// The first byte of `bytes` that is outside every range of `owned` (begin, end) and not poison, or
+// -1.
 int64_t first_damaged(const std::vector<std::byte>& bytes,
                       std::vector<std::pair<uint64_t, uint64_t>> owned) {
   std::sort(owned.begin(), owned.end());
@@ -150,7 +151,7 @@ std::string CaseProgram::damage() {
   if (program_->arena().size == 0) return "";
   std::vector<std::pair<uint64_t, uint64_t>> owned;
   for (const PlannedTensor& tensor : program_->plan().tensors) {
-    // Two halves share a word, so a tensor owns the whole of its last word.
+    // 16-bit numbers share a word in pairs, so a tensor owns the whole of its last word.
     if (tensor.first_use >= 0)
       owned.emplace_back(tensor.offset, tensor.offset + (tensor.bytes + 3) / 4 * 4);
   }

@@ -17,13 +17,13 @@ struct Sums {
   double error = 0, square = 0;
 };
 
-// |got - want| as the bound judges it: 0 where they agree in not being finite.
+// |got - want| for comparison with the bound: 0 where both are infinite or NaN in the same way.
 double difference(double got, double want, double bound, DataType type) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : kInfinity;
   if (got == want) return 0;
   if (std::isnan(got) || !std::isfinite(want)) return kInfinity;
   if (!std::isfinite(got)) {
-    // Overflow is right where the exact value is as large, give or take its bound.
+    // Overflow is right where the exact value exceeds the type's range, within its bound.
     const double reach = std::fabs(want) + bound;
     return std::signbit(got) == std::signbit(want) && reach > largest_of(type) ? bound : kInfinity;
   }
@@ -46,12 +46,12 @@ class Judge {
         std::sqrt(total_square / static_cast<double>(std::max<size_t>(1, count)));
     for (size_t row = 0; row * columns < count; ++row) {
       Sums sums;
-      double worst = 0;  // of the row
+      double worst = 0;  // largest share in the row
       size_t worst_at = row * columns;
       for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
         double bound = expected.bounds.empty() ? 0 : expected.bounds[i];
-        if (bound == kInfinity) continue;  // not looked at
-        if (std::isnan(bound)) bound = 0;  // a fault of the reference must not let anything pass
+        if (bound == kInfinity) continue;  // not checked
+        if (std::isnan(bound)) bound = 0;  // a faulty reference must not pass everything
         const double want = expected.values[i], got = values[i];
         const double error = difference(got, want, bound, expected.type);
         if (std::isfinite(want)) sums.square += want * want;
@@ -65,11 +65,11 @@ class Judge {
       }
       total_.error += sums.error;
       total_.square += sums.square;
-      // A row of (nearly) zeros is held to the scale of its tensor, reduced a million times.
+      // A row of (near) zeros is measured by the scale of its tensor, times 1e-6.
       const double n = static_cast<double>(columns);
       const double scale = std::max({std::sqrt(sums.square / n), 1e-6 * tensor_rms, 1e-30});
       const double relative = std::sqrt(sums.error / n) / scale;
-      // One value alone may be what is left of large terms: only its bound says anything.
+      // A single value may be the small difference of large terms: only its bound counts.
       const double quality = relative == 0 || count == 1 ? 0 : relative / quality_.row_error;
       if (worst > result_.worst ||
           (result_.worst <= 1 && quality > worst_quality_ && quality > 1)) {
@@ -117,8 +117,8 @@ class Judge {
   double worst_quality_ = 0;
 };
 
-// A few thousand magnitudes of those elements that are looked at, sorted; infinities and NaN are
-// infinite. One of each `step` elements is drawn, for every third may be what a mask hides.
+// A sorted sample of a few thousand magnitudes of checked elements; infinities and NaN count as
+// infinite. One of each `step` elements is drawn at random, because a mask may hide every third.
 std::vector<double> magnitudes(const HostTensor& tensor) {
   std::vector<double> sample;
   const size_t step = std::max<size_t>(1, tensor.values.size() / 4096);
@@ -134,7 +134,7 @@ std::vector<double> magnitudes(const HostTensor& tensor) {
 
 std::string doubt(const std::string& name, const HostTensor& tensor) {
   constexpr size_t kLeast = 8;
-  constexpr double kMost = 0.9;  // share of the elements that may be alike
+  constexpr double kMost = 0.9;  // share of the elements that may be equal
   if (tensor.type == DataType::kU32) return "";
   const std::vector<double> sample = magnitudes(tensor);
   if (sample.size() < kLeast) return "";
@@ -145,7 +145,7 @@ std::string doubt(const std::string& name, const HostTensor& tensor) {
   if (share(zeros) > kMost) return fmt::format("{} is {:.0f} % zeros", name, 100 * share(zeros));
   const size_t finite = std::lower_bound(sample.begin(), sample.end(), kInfinity) - sample.begin();
   if (share(sample.size() - finite) > kMost) return name + " has hardly a finite number";
-  // The largest run of magnitudes within a millionth of each other.
+  // The largest set of magnitudes within a millionth of each other.
   size_t longest = 0;
   for (size_t begin = 0, end = 0; begin < finite; ++begin) {
     while (end < finite && sample[end] <= sample[begin] * (1 + 1e-6)) ++end;
@@ -155,7 +155,7 @@ std::string doubt(const std::string& name, const HostTensor& tensor) {
     return fmt::format("{:.0f} % of {} have one magnitude: saturated, or constant",
                        100 * share(longest), name);
   }
-  // Bounds as wide as the results are would let anything pass.
+  // Bounds as large as the results would let anything pass.
   double squares = 0;
   std::vector<double> bounds;
   for (size_t i = 0; i < tensor.bounds.size(); ++i) {
@@ -176,7 +176,7 @@ std::string doubt(const std::string& name, const HostTensor& tensor) {
 
 Quality quality_of(const Kernel* row) {
   if (!row) return {};
-  // The limit that ggml's backend tests set for products and attention.
+  // ggml's backend tests have this limit for products and attention.
   const bool stated = row->op == Op::kMatmul || row->op == Op::kAttention;
   return {row->tolerance, stated ? 5e-4 : std::numeric_limits<double>::infinity()};
 }

@@ -1,5 +1,6 @@
-// The verdict on what a device computed: against the double-precision reference with its bounds,
-// row by row of every output. And the doubt about a case whose inputs cannot tell right from wrong.
+// The verdict on a device's results: they are compared with the double-precision reference within
+// its bounds, for each row of every output. Also detects cases whose inputs make a check
+// meaningless.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +14,18 @@
 
 namespace mulciber::conformance {
 
-/// What results are expected to be, beyond what they must: kernels.def's tolerance
-/// (root-mean-square error of a row over its root mean square; of results of more than one value),
-/// and the normalized mean square error that others state.
+/// Expected quality of results, beyond their bounds: the tolerance of kernels.def (root-mean-square
+/// error of a row over its root mean square, for results of more than one value), and the
+/// normalized mean square error that other projects use.
 struct Quality {
   double row_error = std::numeric_limits<double>::infinity();
   double nmse = std::numeric_limits<double>::infinity();
 };
-/// What a row of kernels.def is held to; no row: nothing.
+/// The expected quality for a row of kernels.def; without a row nothing is expected.
 Quality quality_of(const Kernel* row);
 
 struct Comparison {
-  /// kFail: an element is off by more than its bound. kQualityWarning: none is, and the quality is
+  /// kFail: an element's error exceeds its bound. kQualityWarning: none does, but the quality is
   /// missed.
   Status status = Status::kPass;
   double worst = 0;  // largest error over its bound; infinite where the bound is 0
@@ -33,18 +34,18 @@ struct Comparison {
   double nmse = 0;  // squared error over squared expected values, over all outputs
 };
 
-/// `got`: one byte array per output. NaN passes only where NaN is expected, an infinity where that
-/// infinity is, or where the value is within its bound of what the type cannot hold.
+/// `got`: one byte array per output. NaN passes only where NaN is expected. An infinity passes
+/// where that infinity is expected, or where the type cannot hold the value plus its bound.
 Comparison compare(const std::vector<std::vector<std::byte>>& got,
                    std::span<const HostTensor> expected, const Quality& quality = {});
 
-/// Why a comparison with these values says little, or "": an input or output that is mostly zero or
-/// all but constant, a saturated activation, a result that its type cannot hold, bounds as wide as
-/// the results. Looks at floats only, and at tensors of 8 elements and more.
+/// The reason why a comparison with these values says little, or "": an input or output that is
+/// mostly zero or almost constant, a saturated activation, a result that its type cannot hold,
+/// bounds as large as the results. Checks only floats, in tensors of 8 elements or more.
 std::string why_mistrusted(std::span<const HostTensor> inputs,
                            std::span<const HostTensor> expected);
 
-/// The first value of a case said to be exact whose bound is not 0, or "".
+/// The first value with a nonzero bound in a case that claims to be exact, or "".
 std::string why_inexact(std::span<const HostTensor> expected);
 
 }  // namespace mulciber::conformance

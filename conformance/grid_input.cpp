@@ -10,7 +10,7 @@
 namespace mulciber::conformance {
 namespace {
 
-/// What the magnitudes of a format are about.
+/// The typical magnitude of a format's entries.
 double usual_magnitude(uint32_t format) {
   if (format == GRID_IQ3_S) return 6;
   return format == GRID_IQ3_XXS ? 25 : 18;
@@ -56,7 +56,7 @@ void draw_grid_row(DataType type, uint64_t columns, double deviation, bool whole
                  scales_at = GRID_SCALES_AT(format, columns),
                  supers_at = GRID_SUPER_SCALES_AT(format, columns);
   for (uint64_t i = 0; i < supers_at; ++i) words[i] = random();
-  const uint32_t scale_bits = whole ? 1 : 15;  // scales of whole numbers are 1 or 3
+  const uint32_t scale_bits = whole ? 1 : 15;  // for whole numbers scales are 1 or 3
   for (uint64_t i = signs_at; i < scales_at && GRID_SCALE_BITS(format) == 0; ++i)
     words[i] &= scale_bits << 28 | 0x0fffffffu;
   const uint32_t nibbles = scale_bits * 0x11;

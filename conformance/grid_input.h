@@ -10,10 +10,10 @@
 
 namespace mulciber::conformance {
 
-/// One row in words as numbers: the definition that kernels are held to.
+/// Decodes one row: the definition for kernels.
 std::vector<double> read_grid_row(DataType type, uint64_t columns, std::span<const uint32_t> words);
 
-/// A random row, of values as block_input() gives them. words: zeros.
+/// Draws a random row with values like block_input()'s. words: zeros.
 void draw_grid_row(DataType type, uint64_t columns, double deviation, bool whole,
                    std::span<uint32_t> words, std::mt19937& random);
 

@@ -34,7 +34,7 @@ CaseResult judge(Device& device, const ModelsUnderTest& models, const Path& path
       result = {Status::kFail, fmt::format("not the error of a reader: {}", error.what())};
     }
     result.repeats = 1;
-    inject(options.fault, device, {}, true);  // no results here that could be corrupted
+    inject(options.fault, device, {}, true);  // there are no results here to corrupt
     return result;
   });
 }

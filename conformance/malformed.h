@@ -1,4 +1,4 @@
-// Malformed files as cases: a reader must refuse each with one clear error.
+// Cases of malformed files: a reader must refuse each with one clear error.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace mulciber::conformance {
 
-/// One case per entry of a manifest, "mulciber.malformed.NAME": pass where opening the file ends in
-/// a ModelError of two lines at most that names the file, or, where the entry's expectation says
-/// "control", in none. `models`, which opens them, outlives the cases. The format:
+/// One case per entry of a manifest, "mulciber.malformed.NAME". A case passes where opening the
+/// file throws a ModelError of at most two lines that names the file, or, where the entry expects
+/// "control", throws nothing. `models` opens the files and must outlive the cases. The format:
 /// docs/reference/conformance-vectors.md. Throws ModelError when the manifest itself is malformed.
 std::vector<SuiteCase> load_malformed(const std::filesystem::path& manifest,
                                       const ModelsUnderTest& models);

@@ -18,9 +18,9 @@ namespace mulciber::conformance {
 namespace {
 
 constexpr uint64_t kGuardBytes = 256;
-constexpr uint32_t kMaxNewTokens = 12;  // of a search
+constexpr uint32_t kMaxNewTokens = 12;  // per search
 
-/// Ids at random, the same ones everywhere, and the end of text.
+/// Random ids, equal everywhere, and the end of text.
 std::vector<uint32_t> sentence(uint32_t length, uint32_t seed) {
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i + 1 < length; ++i)
@@ -29,7 +29,7 @@ std::vector<uint32_t> sentence(uint32_t length, uint32_t seed) {
   return ids;
 }
 
-/// A model as its definition, and what it is made of.
+/// A model's definition and the data for it.
 struct Opened {
   const TranslationFiles& files;
   Arithmetic arithmetic;
@@ -41,7 +41,7 @@ struct Opened {
         reference(from, arithmetic) {}
 };
 
-/// The model on the device, all its memory between guards: weights, caches, arenas.
+/// The model on the device, with guards around all its memory: weights, caches, arenas.
 struct GuardedModel {
   struct Guards {
     Allocator& memory;
@@ -54,24 +54,24 @@ struct GuardedModel {
         model((guards.memory.set_guard(guard_bytes), files.load(device))) {}
 };
 
-/// What the decoder reads to give logits for each of `target`, and one id more.
+/// The decoder's input for logits of each id of `target` and one more.
 std::vector<uint32_t> fed_with(const Opened& opened, const std::vector<uint32_t>& target) {
   std::vector<uint32_t> fed = {opened.files.search_settings(1).start};
   fed.insert(fed.end(), target.begin(), target.end());
   return fed;
 }
 
-/// Wrong beyond every bound, as a number and as an id.
+/// Makes a tensor wrong beyond every bound, as a number and as an id.
 void corrupt(HostTensor& tensor) { tensor.values[0] += 64 + std::fabs(tensor.values[0]); }
 
 bool is_clean(Status status) {
   return status == Status::kPass || status == Status::kQualityWarning;
 }
 
-/// Runs a case `repeats` times, and once more on a model that is loaded anew, elsewhere: `run`
-/// gives numbers that must not change, `judge` the verdict on them. As run_case() does it, but that
-/// guards stand around whole allocations, not between the tensors of an arena, and that poison is
-/// fresh in the first and last run alone.
+/// Runs a case `repeats` times, and once more with the model loaded again elsewhere: `run` gives
+/// numbers that must not change, `judge` the verdict on them. Unlike run_case(), guards are around
+/// whole allocations, not between the tensors of an arena, and only the first and last run have
+/// fresh poison.
 template <typename Run, typename Verdict>
 CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOptions& options,
                     Run&& run, Verdict&& judge) {
@@ -162,7 +162,7 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
                                        uint32_t beams, const BeamSettings& settings) {
   ControlLayout all;
   const BeamStateLayout layout = plan_beam_state(all, 1, beams, settings.max_length, BeamRoom{});
-  BeamSettings free = settings;  // bans are applied to the candidates, below
+  BeamSettings free = settings;  // bans are applied to the candidates below
   free.banned.clear();
   ControlWords state(all.words());
   initialize_beam_state(state, layout, free);

@@ -1,4 +1,5 @@
-// The bundled model as a whole: logits and translations against a double-precision transformer.
+// Cases of the bundled model: logits and translations are compared with a double-precision
+// transformer.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace mulciber::conformance {
 
-/// "mulciber.model.en_de.*". NotSupported where the model is not beside the program. `models`
-/// outlives the cases.
+/// "mulciber.model.en_de.*". The cases are NotSupported without the model beside the program.
+/// `models` outlives the cases.
 std::vector<SuiteCase> model_cases(const ModelsUnderTest& models);
 
 }  // namespace mulciber::conformance

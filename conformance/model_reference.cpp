@@ -94,7 +94,7 @@ HostTensor ModelReference::embed(std::span<const uint32_t> ids) const {
   const uint64_t width = shape_.width;
   const auto scale =
       static_cast<float>(shape_.scale_embedding ? std::sqrt(static_cast<float>(width)) : 1.0f);
-  // Positions are f32 tables, as the device holds them.
+  // Positions are f32 tables, like on the device.
   const std::vector<float> positions =
       sinusoidal_positions(static_cast<uint32_t>(ids.size()), shape_.width);
   HostTensor x{{1, ids.size(), width}, DataType::kF32, {}, {}};

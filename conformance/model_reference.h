@@ -1,4 +1,4 @@
-// A whole encoder-decoder transformer in double precision, from a checkpoint's weights.
+// An encoder-decoder transformer in double precision, from a checkpoint's weights.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class ModelReference {
   /// Throws ModelError when a weight is missing.
   ModelReference(const TranslationFiles& files, const Arithmetic& arithmetic);
 
-  /// (1, length, D).
+  /// Result: (1, length, D).
   HostTensor encode(std::span<const uint32_t> source) const;
-  /// (1, targets, vocabulary). memory: of encode().
+  /// Result: (1, targets, vocabulary). memory: the result of encode().
   HostTensor logits(const HostTensor& memory, std::span<const uint32_t> target) const;
 
  private:
@@ -30,7 +30,7 @@ class ModelReference {
 
   TransformerShape shape_;
   Arithmetic arithmetic_;
-  std::vector<HostTensor> weights_;  // as they stand on the device
+  std::vector<HostTensor> weights_;  // weights in the device's storage
   std::vector<LayerPart> encoder_, decoder_;
   size_t embedding_ = 0;
   LinearPart output_;

@@ -1,6 +1,5 @@
-// What the suite asks of models, and all that it knows of them. The program that has models
-// implements ModelsUnderTest and hands it to model_cases() and load_malformed(); without it the
-// suite has ops and blocks alone.
+// The suite's interface to models. A program with models implements ModelsUnderTest and passes it
+// to model_cases() and load_malformed(); without it the suite has only cases of ops and blocks.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@
 namespace mulciber::conformance {
 
 /// An encoder-decoder transformer with sinusoidal positions and one embedding table for source,
-/// target and output: what its double-precision definition is made from beside the weights.
+/// target and output: the numbers that its double-precision definition needs beside the weights.
 /// Source: Vaswani et al. 2017, arXiv:1706.03762.
 struct TransformerShape {
   struct Stack {
@@ -36,35 +35,35 @@ struct TransformerShape {
 class LoadedTranslation {
  public:
   virtual ~LoadedTranslation() = default;
-  /// (1, fed, vocabulary) f32, without bounds. source: ids with the end of text. fed: what the
-  /// decoder reads, start id first.
+  /// Returns (1, fed, vocabulary) f32, without bounds. source: ids with the end of text. fed: the
+  /// decoder's input, start id first.
   virtual HostTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) = 0;
-  /// Ids of the best hypothesis. beams: 1 is greedy search.
+  /// Returns the ids of the best hypothesis. beams: 1 is greedy search.
   virtual std::vector<uint32_t> search(std::span<const uint32_t> source, uint32_t beams,
                                        uint32_t max_new_tokens) = 0;
 };
 
-/// A translation model's files, read.
+/// A translation model's files after reading.
 class TranslationFiles {
  public:
   virtual ~TranslationFiles() = default;
-  /// Weights by the names of Hugging Face's MarianMTModel.
+  /// Weights under the names of Hugging Face's MarianMTModel.
   virtual const Checkpoint& checkpoint() const = 0;
-  /// Throws ModelError for a network that TransformerShape cannot state.
+  /// Throws ModelError for a network that TransformerShape cannot describe.
   virtual TransformerShape shape() const = 0;
-  /// The rules that the files give LoadedTranslation::search().
+  /// The search settings that the files give for LoadedTranslation::search().
   virtual BeamSettings search_settings(uint32_t max_new_tokens) const = 0;
-  /// What it returns must not outlive this.
+  /// The result must not outlive this object.
   virtual std::unique_ptr<LoadedTranslation> load(Device& device) const = 0;
 };
 
 class ModelsUnderTest {
  public:
   virtual ~ModelsUnderTest() = default;
-  /// Reads all that running the model at `path` would read before anything is computed. Returns
-  /// what there is no reader for, or "". Throws ModelError where the files are malformed.
+  /// Reads everything that running the model at `path` would read, and computes nothing. Returns
+  /// the part that no reader supports, or "". Throws ModelError where the files are malformed.
   virtual std::string read(Device& device, const std::filesystem::path& path) const = 0;
-  /// The translation model that comes with the program, or null where it is not there.
+  /// The translation model bundled with the program, or null where it is missing.
   virtual std::unique_ptr<TranslationFiles> bundled_translation() const = 0;
 };
 

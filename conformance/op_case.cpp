@@ -23,7 +23,7 @@ double round_to(DataType type, double value) {
       const uint32_t bits = bits_of(static_cast<float>(value));
       return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
     }
-    default: return value;  // blocks are drawn as such
+    default: return value;  // blocks are drawn by their own function
   }
 }
 
@@ -80,7 +80,7 @@ CaseInput words_input(std::vector<uint32_t> words) {
 }
 
 std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
-  // Names must mean the same inputs everywhere.
+  // A name must give equal inputs everywhere.
   Fnv1a hash(Fnv1a::kBegin ^ seed);
   hash.add(op_case.name);
   std::vector<HostTensor> drawn;
@@ -95,7 +95,8 @@ std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
     input.fill(tensor.values, random);
     for (double& value : tensor.values) {
       value = round_to(input.type, value);
-      // A device may take numbers below the normal ones for zero; cases that are about them say so.
+      // A device may flush numbers below the normal ones to zero; cases about such numbers declare
+      // it.
       const double smallest = input.type == DataType::kF16 ? kSmallest16 : kSmallest32;
       if (!op_case.subnormal && input.type != DataType::kU32 && std::fabs(value) < smallest)
         value = 0;
@@ -130,7 +131,7 @@ uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 
 namespace {
 
-/// Adds a case to a program that is never built: neither memory nor pipelines are made.
+/// Adds a case to a program that is never built, so neither memory nor pipelines are made.
 void plan(ProgramBuilder& builder, const OpCase& op_case) {
   std::vector<Tensor> inputs;
   for (const CaseInput& input : op_case.inputs)
@@ -138,7 +139,7 @@ void plan(ProgramBuilder& builder, const OpCase& op_case) {
   op_case.build(builder, inputs);
 }
 
-/// A device that can do everything, so that nothing but the shape decides.
+/// A device with all features, so that only the shape decides.
 Capabilities ideal_device() {
   Capabilities c;
   c.name = "an ideal device";
@@ -162,7 +163,7 @@ Problem problem_of(const OpCase& op_case, Op op) {
   try {
     plan(builder, op_case);
   } catch (const KernelError&) {
-    // Types that no row serves: the problem was noted before.
+    // No row serves these types; the problem was noted before.
   }
   for (const Problem& problem : builder.problems()) {
     if (problem.op == op) return problem;

@@ -1,4 +1,4 @@
-// The cases of every op of shaders/ops.def: an op whose NAME_cases() nothing defines does not link.
+// The cases of every op of shaders/ops.def: an op without a defined NAME_cases() does not link.
 #include "conformance/op_case.h"
 
 namespace mulciber::conformance {

@@ -33,14 +33,14 @@ std::vector<Order> orders_of(Shake shake, size_t place, uint64_t seed) {
   switch (shake) {
     case Shake::kNone: return {};
     // A software driver compiles a pipeline anew for each order, which takes longer than all runs.
-    // Five has no factor with the parts of a --fraction: each has its share.
+    // Five is coprime to the usual numbers of parts of --fraction, so each part has its share.
     case Shake::kSome:
       return place % 5 == 0 ? std::vector<Order>{orders[place / 5 % 2]} : std::vector<Order>();
     case Shake::kAll: break;
   }
   orders.push_back({Order::kRandom, first + 2});
-  // What shared memory holds of a run before may be what it should hold, which hides that nothing
-  // waits for it. So each order is the first one somewhere.
+  // Shared memory may still hold the right values from an earlier run, which hides a missing
+  // barrier. So each order is the first one for some cases.
   std::rotate(orders.begin(), orders.begin() + static_cast<ptrdiff_t>(place % 3), orders.end());
   return orders;
 }

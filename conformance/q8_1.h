@@ -6,19 +6,19 @@
 
 namespace mulciber::conformance {
 
-/// Blocks of any integers, whose values have a size of about `deviation`; with `whole`, of small
-/// integers and scales of 1 and 2, so that short sums of products are exact.
+/// Random blocks with values of size `deviation`; with `whole`, small integers and scales of 1 and
+/// 2, so that short sums of products are exact.
 CaseInput q8_1_input(Shape shape, double deviation, bool whole);
 
-/// Rows of the layout in words as numbers: what products are held to. A block of which a sum is not
-/// that of its integers is no number.
+/// Decodes rows of the layout in words: the definition for products. A block with a wrong sum of
+/// its integers gives NaN.
 std::vector<double> read_q8_1(uint64_t columns, std::span<const uint32_t> words);
 
-/// Appends a row to an output of that type: of every 32 numbers `scale` * round(x / scale), scale
-/// the largest magnitude over 127; bounds as the order of operations in f32 has them, and where
-/// rounding may go either way a whole step.
+/// Appends a row to an output of that type: for every 32 numbers `scale` * round(x / scale), where
+/// scale is the largest magnitude over 127. Bounds follow the order of operations in f32, plus a
+/// whole step where rounding may go either way.
 void append_q8_1(HostTensor& output, std::span<const Bounded> row);
-/// The same of all rows of an output in f32.
+/// Converts all rows of an output in f32.
 HostTensor in_q8_1(const HostTensor& values);
 
 }  // namespace mulciber::conformance

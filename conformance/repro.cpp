@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kGuardBytes = 256;
 constexpr uint64_t kAlignment = 256;
-// Stands for the one buffer of the repro; nothing is made on the device.
+// Represents the only buffer of the repro; nothing is made on the device.
 const VkBuffer kBuffer = reinterpret_cast<VkBuffer>(uintptr_t{1});
 
 struct File {
@@ -62,8 +62,8 @@ const File kProgram[] = {
 
 uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
-/// The nodes of a case with every tensor's place in one buffer: inputs first, as the suite's first
-/// run places them, then the arena.
+/// The nodes of a case with an offset for every tensor in one buffer: first the inputs, like in the
+/// suite's first run, then the arena.
 class Planned {
  public:
   Planned(Device& device, const OpCase& op_case, const Kernel* row, uint64_t seed)
@@ -104,12 +104,12 @@ class Planned {
     for (const BufferUse& use : node.buffers) resolved.push_back({view(use.tensor), use.access});
     return resolved;
   }
-  /// Ranges that some tensor owns, sorted: everything else must stay poison.
+  /// Sorted ranges that belong to some tensor: everything else must stay poison.
   std::vector<std::pair<uint64_t, uint64_t>> owned() const {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (const Tensor& input : inputs) ranges.emplace_back(input.view.offset, input.view.size);
     for (const PlannedTensor& tensor : plan.tensors) {
-      // Two halves share a word, so a tensor owns the whole of its last word.
+      // 16-bit numbers share a word in pairs, so a tensor owns the whole of its last word.
       if (tensor.first_use >= 0)
         ranges.emplace_back(arena_ + tensor.offset, round_up(tensor.bytes, 4));
     }
@@ -126,7 +126,7 @@ class Planned {
   uint64_t arena_ = 0;
 };
 
-/// The names of the C program for features, by its bits.
+/// The C program's names of features.
 std::string c_features(FeatureSet features) {
   static const std::pair<FeatureSet, const char*> kNames[] = {
       {kStorage16, "STORAGE_16"},
@@ -160,7 +160,7 @@ const char* c_type(DataType type) {
   throw ModelError("repro", "an output of this type cannot be compared by the C program", "");
 }
 
-// A driver's name may hold anything.
+// A driver's name may contain any character.
 std::string c_string(const std::string& text) {
   std::string quoted = "\"";
   for (unsigned char c : text) {

@@ -1,5 +1,5 @@
-// A case as a folder that anybody can build alone: shaders, constants, inputs, what is expected,
-// and a host program in C that needs nothing but Vulkan.
+// Writes a case as a folder that can be built on its own: shaders, constants, inputs, expected
+// results, and a C program that needs nothing but Vulkan.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@ namespace mulciber::conformance {
 
 /// Writes the folder of a case as `device` would run it: repro.c and its headers, case.h
 /// (dispatches, constants, buffer offsets), the SPIR-V of each row, inputs, expected outputs,
-/// CMakeLists.txt, README.md. Nothing runs on the device. `result`: what came of the case, for
-/// README.md; null when that is not known. Returns the files' names. Throws KernelError or
-/// ShapeError when the device or the row cannot serve the case, ModelError when a file cannot be
-/// written or the case is more than one program.
+/// CMakeLists.txt, README.md. Nothing runs on the device. `result`: the case's result, for
+/// README.md; null when it is unknown. Returns the files' names. Throws KernelError or ShapeError
+/// when the device or the row cannot serve the case, ModelError when a file cannot be written or
+/// the case is more than one program.
 std::vector<std::string> write_repro(Device& device, const SuiteCase& suite_case, uint64_t seed,
                                      const CaseResult* result, const std::filesystem::path& folder);
 

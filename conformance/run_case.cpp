@@ -27,7 +27,7 @@ void flip(Device& device, const BufferView& view) {
   upload(device, word, bytes);
 }
 
-// A buffer without a use, which drivers do not mind.
+// Makes a buffer without a usage, which drivers tolerate.
 void misuse(Device& device) {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = 16;
@@ -36,7 +36,7 @@ void misuse(Device& device) {
   device.vk().vkDestroyBuffer(device.handle(), buffer, nullptr);
 }
 
-// What a case gave in another order.
+// Results of a case in another order.
 struct Reordered {
   Order order;
   Bytes results;
@@ -85,19 +85,19 @@ CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row,
     if (std::string inexact = why_inexact(expected); !inexact.empty())
       return {Status::kInternalError, inexact};
   }
-  // Numbers that may be taken for zero have no usual error.
+  // Numbers that may be flushed to zero have no usual error.
   Quality quality = op_case.subnormal ? Quality{} : quality_of(row);
   if (tolerance > 0) quality.row_error = tolerance;
 
-  // Before the others, while shared memory holds what other cases left there: results of this one
-  // would do for what should have been waited for.
+  // Other orders run first, while shared memory holds values of other cases: this case's own
+  // earlier values could hide a missing barrier.
   std::vector<Reordered> reordered;
   for (const Order& order : options.orders)
     reordered.push_back(run_in_order(device, op_case, row, options, inputs, order));
 
   CaseResult result;
   Bytes first;
-  // The last run is from a program recorded anew, with its buffers elsewhere.
+  // The last run uses a program recorded anew, with its buffers elsewhere.
   const uint32_t runs = std::max(1u, options.repeats) + 1;
   std::unique_ptr<CaseProgram> program;
   for (uint32_t run = 0; run < runs; ++run) {

@@ -18,7 +18,7 @@ std::optional<Batch> Schedule::next() {
     return batch;
   }
   if (waiting_.empty()) return std::nullopt;
-  // A child costs the opening of a device: batches do not shrink below eight.
+  // Each child has to open a device: batches do not shrink below eight.
   const size_t share = std::max<size_t>(8, waiting_.size() / (2 * children_));
   const size_t count = std::min({batch_, share, waiting_.size()});
   Batch batch(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));

@@ -1,4 +1,4 @@
-// Which cases of a list are to run.
+// Selects the cases of a list that run.
 #pragma once
 
 #include <istream>
@@ -11,8 +11,8 @@ namespace mulciber::conformance {
 
 struct SuiteCase;
 
-/// Part `index` of `count`: every count-th case. The parts of a list are disjoint, and together the
-/// list.
+/// Part `index` of `count`: every count-th case. The parts of a list are disjoint and together make
+/// the list.
 struct Fraction {
   size_t index = 0, count = 1;
 };
@@ -21,27 +21,27 @@ struct Fraction {
 Fraction parse_fraction(const std::string& text);
 
 struct SelectionRule {
-  /// Globs over names, where * crosses dots; one must match. Empty: all.
+  /// Globs over names, where * matches dots too; one must match. Empty: all match.
   std::vector<std::string> filters;
-  std::vector<std::string> excludes;                 // none of these may
-  std::optional<std::vector<std::string>> caselist;  // names; others are left out
+  std::vector<std::string> excludes;                 // none of these may match
+  std::optional<std::vector<std::string>> caselist;  // only these names
   bool must_pass = false;                            // the short list only
-  Fraction fraction;                                 // of what the others leave
+  Fraction fraction;                                 // of the cases that the other rules leave
 };
 
-/// The rule as options of `mulciber conform`, but for --caselist, whose names are not kept:
+/// The rule as options of `mulciber conform`, without --caselist, whose names are not kept:
 /// "--mustpass --fraction 0,8".
 std::string to_options(const SelectionRule& rule);
 
-/// Names, one a line; empty lines and what follows # do not count.
+/// Reads names, one per line; empty lines and comments after # are skipped.
 std::vector<std::string> read_caselist(std::istream& in);
 
-/// The cases that a rule leaves, in the order of `cases`. Throws ModelError for a name of the
-/// caselist that is no case.
+/// The cases that a rule selects, in the order of `cases`. Throws ModelError for a name of the
+/// caselist that is not a case.
 std::vector<const SuiteCase*> select_cases(const std::vector<const SuiteCase*>& cases,
                                            const SelectionRule& rule);
 
-/// Shell's glob over a whole name.
+/// Matches a shell glob against a whole name.
 bool matches(const std::string& glob, const std::string& name);
 
 }  // namespace mulciber::conformance

@@ -18,7 +18,7 @@ namespace mulciber::conformance {
 namespace {
 
 constexpr uint64_t kFewElements =
-    600;  // of the inputs: from there on, cases have edges and several workgroups
+    600;  // elements of the inputs: larger cases have edges and several workgroups
 const RunOptions kRunOptions{.repeats = 6};
 
 uint64_t elements_of(const OpCase& c) {
@@ -27,8 +27,8 @@ uint64_t elements_of(const OpCase& c) {
   return elements;
 }
 
-/// Whether there is something to compute: an input that the op writes may stay as it is (positions
-/// past the end of a cache).
+/// Whether a case computes anything: an input that the op writes may be unchanged (positions past
+/// the end of a cache).
 bool changes_something(const OpCase& c) {
   const std::vector<HostTensor> inputs = draw_inputs(c, kRunOptions.seed);
   for (const HostTensor& output : c.reference(inputs, {})) {
@@ -43,8 +43,8 @@ bool may_be_chosen(const Kernel& row, const Capabilities& device) {
   return device.has(row.made_for) && why_not_runnable(row, device).empty();
 }
 
-/// The first rows of every op and type before the second ones; what only fast activations take
-/// comes last.
+/// Sorts the first rows of every op and type before the second ones; rows that only quantized
+/// activations use come last.
 void likeliest_first(std::vector<const Kernel*>& rows) {
   std::map<std::pair<Op, std::pair<DataType, DataType>>, int> seen;
   std::map<const Kernel*, std::pair<bool, int>> rank;
@@ -103,7 +103,7 @@ class Tester {
 
   size_t left() const { return rows_.size() - next_; }
 
-  /// Up to row `end`. Gives the device back, which may be another one after a loss.
+  /// Tests rows up to `end`. Returns the device, which is another one after a loss.
   std::unique_ptr<Device> work(std::unique_ptr<Device> device, size_t end) {
     while (const Kernel* row = begin(end)) {
       const OpCase test = self_test_case(*row);
@@ -142,15 +142,15 @@ class Tester {
       case Status::kFail:
       case Status::kFlaky:
       case Status::kDeviceLost:
-      case Status::kNotSupported: {  // the driver could not make the pipeline: nothing else of so
-                                     // small a case fails
+      case Status::kNotSupported: {  // the driver could not make the pipeline: nothing else can
+                                     // fail in such a small case
         std::string reason =
             fmt::format("{} in {}: {}", name_of(result.status), test.name, result.detail);
         report_.failures.push_back({row.id, reason});
         list_.fail(row, std::move(reason));
         break;
       }
-      default:  // out of memory, or a fault of the suite: nothing is known of the row
+      default:  // out of memory, or a fault of the suite: no verdict on the row
         list_.abandon(row);
         ++report_.untested;
     }
@@ -186,7 +186,7 @@ SelfTestReport self_test(const DeviceOptions& given, const SelfTestOptions& opti
     if (wanted && may_be_chosen(row, capabilities)) rows.push_back(&row);
   }
   likeliest_first(rows);
-  // What may kill the process again is tested while nothing else is, which would share the blame.
+  // Rows that may kill the process again are tested alone, so that no other test shares the blame.
   const auto suspects = std::stable_partition(
       rows.begin(), rows.end(), [&](const Kernel* row) { return list.suspect(*row); });
   const size_t alone = static_cast<size_t>(suspects - rows.begin()), count = rows.size();

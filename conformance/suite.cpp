@@ -12,7 +12,7 @@
 namespace mulciber::conformance {
 namespace {
 
-// The row's part of a case's name: its id without the op it belongs to.
+// The row's part of a case's name: its id without its op.
 std::string row_part(const Kernel& row) {
   std::string id = row.id, op = name_of(row.op);
   if (id == op) return "baseline";
@@ -25,11 +25,11 @@ std::string types_of(KernelTypes types) {
              : fmt::format("{} {}", name_of(types.activation), name_of(types.weight));
 }
 
-// Rows that no device selects, and those for matrices that few devices have, have the case of the
-// self-test there (add_rows); their others are for the whole suite, and for the project's own
-// tests. Rows for matrices of other sizes are those for 16x16x16 but for the layout of fragments,
-// which their exact cases show; so do those of rows with f16 arithmetic. A product whose depth is
-// split is, in each part, one that is not.
+// Rows that no device selects, and those for matrices that few devices have, are on the short list
+// only with the self-test's case (add_rows); their other cases are for the whole suite, and for the
+// project's own tests. Rows for matrices of other sizes differ from those for 16x16x16 only in the
+// layout of fragments, which their exact cases test; the same holds for rows with f16 arithmetic.
+// Each part of a split-K product is like a product without a split.
 bool on_short_list(const Kernel& row, const OpCase& op_case) {
   if (row.made_for == kPlainMatrices || op_case.needs_constant != 0 || op_case.long_list_alone)
     return false;

@@ -8,8 +8,8 @@
 namespace mulciber::conformance {
 namespace {
 
-/// A large input as bytes: a few rows, drawn once and repeated. How long a kernel takes does not
-/// depend on them, and drawing the weights of a large model would take longer than multiplying.
+/// The bytes of a large input: a few random rows, repeated. The time of a kernel does not depend on
+/// them, and drawing the weights of a large model would take longer than multiplying.
 HostTensor repeated(const CaseInput& input) {
   constexpr uint64_t kDrawn = 1u << 16;
   const uint64_t columns = input.shape.columns();
@@ -45,8 +45,8 @@ std::vector<HostTensor> timing_inputs(const OpCase& op_case) {
 }  // namespace
 
 Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, double min_seconds) {
-  // On hardware several copies of the case take turns, so that weights do not stay in the
-  // last-level cache.
+  // On hardware several copies of the case alternate, so that weights do not stay in the last-level
+  // cache.
   const bool hardware = device.capabilities().has(kGpu);
   uint64_t input_bytes = 1;
   for (const CaseInput& input : op_case.inputs) {
@@ -55,7 +55,7 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
   const size_t copies = hardware ? std::clamp<size_t>((256u << 20) / input_bytes, 1, 8) : 1;
   const std::vector<HostTensor> inputs = timing_inputs(op_case);
   std::vector<std::unique_ptr<CaseProgram>> programs;
-  bool slow = false;  // a run takes as long as all samples were meant to: a few tell as much
+  bool slow = false;  // one run is longer than the time for all samples: a few suffice
   while (programs.size() < copies && !slow) {
     programs.push_back(std::make_unique<CaseProgram>(device, op_case, &row));
     programs.back()->fill(inputs);
@@ -83,7 +83,8 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
       samples.push_back(program.last_ms());
     }
   } else {
-    // Software drivers have no useful timestamps: many replays in a row, against the host's clock.
+    // Software drivers have no useful timestamps: many consecutive replays are timed by the CPU's
+    // clock.
     Program& program = programs[0]->program();
     auto once = Clock::now();
     program.run();

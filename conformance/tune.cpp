@@ -13,8 +13,8 @@
 namespace mulciber::conformance {
 namespace {
 
-/// Rows that selection could take for a problem, in the table's order. What serves it may not serve
-/// its plain form, which is what is timed (other facts): then it is no candidate.
+/// Rows that selection could take for a problem, in the table's order. The plain form of the
+/// problem is timed, whose facts differ: a row that cannot serve the plain form is not a candidate.
 std::vector<const Kernel*> candidates(const Capabilities& device, const Problem& problem,
                                       const Problem& plain) {
   std::vector<const Kernel*> rows;
@@ -28,13 +28,13 @@ std::vector<const Kernel*> candidates(const Capabilities& device, const Problem&
   return rows;
 }
 
-/// The quickest, or the first where nothing is clearly quicker.
+/// The fastest row, or the first where no row is clearly faster.
 const Kernel* quickest(const std::vector<std::pair<const Kernel*, double>>& times, double gain) {
   const auto best = std::ranges::min_element(times, {}, [](const auto& one) { return one.second; });
   return best->second <= times.front().second * gain ? best->first : times.front().first;
 }
 
-/// A problem that measurement can choose for.
+/// A problem for which measurement can choose a row.
 struct Open {
   Problem problem;
   size_t times;
@@ -76,7 +76,7 @@ Survey survey(const Capabilities& device, const AskedProblems& asked,
 
 enum class End : uint8_t { kTimed, kLeft, kLost };
 
-/// Times each row. kLeft: it did not come to an end, for want of memory or time, or no row did.
+/// Times each row. kLeft: it did not finish, for lack of memory or time, or no row did.
 End measure(Device& device, const Open& open, const TuneOptions& options, Tuned& tuned) {
   for (const Kernel* row : open.rows) {
     if (options.cancelled && options.cancelled()) return End::kLeft;
@@ -99,10 +99,10 @@ End measure(Device& device, const Open& open, const TuneOptions& options, Tuned&
   return tuned.milliseconds.empty() ? End::kLeft : End::kTimed;
 }
 
-/// The row that serves from now on, or null where none is left.
+/// The row to use from now on, or null where none is left.
 const Kernel* choose(const Open& open, const Tuned& tuned, double clear_gain) {
   if (!tuned.milliseconds.empty()) return quickest(tuned.milliseconds, clear_gain);
-  // The device was lost before any row was timed: the next one must do, untimed.
+  // The device was lost before any row was timed: take the next row, untimed.
   for (const Kernel* row : open.rows) {
     const auto is_row = [&](const auto& refused) { return refused.first == row; };
     if (std::ranges::none_of(tuned.refused, is_row)) return row;
@@ -116,7 +116,7 @@ std::vector<ToTime> problems_to_time(const AskedProblems& asked) {
   std::vector<ToTime> order;
   for (const auto& [key, one] : asked.problems) order.push_back({one.problem, one.times});
   std::ranges::stable_sort(order, std::greater{}, &ToTime::times);
-  // Prompts come in passes of powers of two (models/generation/sequence_batch.cpp).
+  // Prompts are processed in passes of powers of two (models/generation/sequence_batch.cpp).
   constexpr uint64_t kShortestPass = 16;
   AskedProblems seen = asked;
   for (size_t i = 0, count = order.size(); i < count; ++i) {

@@ -77,8 +77,8 @@ class Inputs {
   KernelTypes types_;
 };
 
-// Where the control words of a case stand: a word that means nothing, key counts of the sequence
-// and of the memory, factors of heads, ancestry.
+// The words of control in a case: an unused word, key counts of the sequence and of the memory,
+// factors of heads, ancestry.
 struct Control {
   ControlWords words{1, 0xdeadbeef};
   AttentionControl self, cross;
@@ -97,7 +97,7 @@ const char* name_of(Mask mask) {
   return kNames[static_cast<size_t>(mask)];
 }
 
-// Lengths of rows, the first of them full.
+// Lengths of rows; the first row is full.
 std::vector<uint32_t> lengths(uint64_t rows, uint64_t most) {
   std::vector<uint32_t> counts;
   for (uint64_t row = 0; row < rows; ++row)
@@ -208,7 +208,7 @@ OpCase encoder_layer_case(const Sizes& s, KernelTypes types, NormPlacement norms
   return c;
 }
 
-/// Whole sequences, or with a context one step at a position of a cache.
+/// A case of whole sequences, or with a context of one step at a position of a cache.
 OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint32_t context,
                           uint32_t position, uint32_t beams = 1) {
   OpCase c;
@@ -228,7 +228,7 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
     control.self.key_count_extra = 1;
   }
   if (beams > 1) {
-    // Each beam has taken its past from the next one of the same item, by turns.
+    // Each beam's past cycles through the rows of its item's beams.
     std::vector<uint32_t> ancestry;
     for (uint32_t row = 0; row < s.rows; ++row) {
       for (uint32_t i = 0; i < context; ++i) {
@@ -323,7 +323,7 @@ std::vector<OpCase> block_cases(KernelTypes types) {
     c.reference = [definition = c.reference, types](std::span<const HostTensor> inputs,
                                                     const Arithmetic& arithmetic) {
       std::vector<HostTensor> outputs = definition(inputs, arithmetic);
-      // Halves come in with the cache and with matrix units.
+      // f16 occurs in the cache and in matrix units.
       cap_bounds(outputs, arithmetic.half_operands || types.weight == DataType::kF16 ? 2e-2 : 1e-3);
       return outputs;
     };

@@ -1,5 +1,5 @@
 // Cases of whole blocks over layers/: attention, feed-forward, encoder and decoder layers.
-// Selection chooses the kernels, so that what a model runs is what is tested.
+// Selection chooses the kernels, so that a test runs what a model runs.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace mulciber::conformance {
 
-/// types: of activations, and of weights and caches.
+/// types: for activations, and for weights and caches.
 std::vector<OpCase> block_cases(KernelTypes types);
 
 }  // namespace mulciber::conformance

@@ -18,7 +18,7 @@ Norm norm_of(const NormPart& part, std::span<const Tensor> inputs) {
   return {inputs[part.gain_bias], part.epsilon};
 }
 
-// softmax(q k^T / sqrt(d_k)) v.
+// Computes softmax(q k^T / sqrt(d_k)) v.
 HostTensor attend(const HeadSizes& sizes, const HostTensor& q, const HostTensor& kv,
                   AttentionColumns columns, const BlockView& view) {
   AttentionOptions options;

@@ -1,5 +1,5 @@
-// Layers described by the places of their weights in a list of inputs, so that one description
-// gives the layer on the device and its double-precision definition.
+// Layers described by the indices of their weights in a list of inputs: one description gives the
+// layer on the device and its double-precision definition.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct FeedForwardPart {
   LinearPart up, down;
   Activation activation = Activation::kRelu;
 };
-struct LayerPart {  // of an encoder; with `cross` of a decoder
+struct LayerPart {  // an encoder layer; with `cross` a decoder layer
   SelfAttentionPart self;
   NormPart self_norm;
   std::optional<CrossAttentionPart> cross;
@@ -40,14 +40,14 @@ struct LayerPart {  // of an encoder; with `cross` of a decoder
   NormPlacement norms = NormPlacement::kAfter;
 };
 
-/// The layers on the device, over the tensors of a case.
+/// Makes the layers on the device from the tensors of a case.
 SelfAttention self_attention_of(const SelfAttentionPart& part, std::span<const Tensor> inputs);
 CrossAttention cross_attention_of(const CrossAttentionPart& part, std::span<const Tensor> inputs);
 FeedForward feed_forward_of(const FeedForwardPart& part, std::span<const Tensor> inputs);
 EncoderLayer encoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs);
 DecoderLayer decoder_layer_of(const LayerPart& part, std::span<const Tensor> inputs);
 
-/// What the queries of a layer see.
+/// The keys that a layer's queries see.
 struct BlockView {
   HostTensor control;
   AttentionControl words;  // its tensor is not used
@@ -61,8 +61,8 @@ struct BlockCache {
   uint32_t position = 0;
 };
 
-/// The definitions. Bounds go through all of them: what one layer may be off is an error of the
-/// next one's input.
+/// The double-precision definitions. Bounds pass through all of them: a layer's bound is an error
+/// of the next layer's input.
 class BlockReference {
  public:
   BlockReference(std::span<const HostTensor> inputs, const Arithmetic& arithmetic)
@@ -79,7 +79,7 @@ class BlockReference {
   HostTensor attention(const CrossAttentionPart& part, const HostTensor& x,
                        const HostTensor& memory, const BlockView& view) const;
   HostTensor feed_forward(const FeedForwardPart& part, const HostTensor& x) const;
-  /// `memory`: what CrossAttention::project() gives; used by decoder layers, as is `cross`.
+  /// `memory`: the result of CrossAttention::project(); like `cross` only for decoder layers.
   /// `cache`: null for whole sequences.
   HostTensor layer(const LayerPart& part, const HostTensor& x, const BlockView& self,
                    BlockCache* cache = nullptr, const HostTensor* memory = nullptr,
@@ -90,7 +90,7 @@ class BlockReference {
   Arithmetic arithmetic_;
 };
 
-/// a + b, element by element.
+/// Returns a + b, element by element.
 HostTensor sum_reference(const HostTensor& a, const HostTensor& b);
 
 }  // namespace mulciber::conformance

@@ -1,4 +1,4 @@
-// Names of activation functions. (Their definition: conformance/bounds.h.)
+// Names of activation functions. conformance/bounds.h defines the functions.
 #pragma once
 
 #include "ops/matmul.h"

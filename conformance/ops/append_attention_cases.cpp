@@ -1,5 +1,5 @@
-// Attention that appends first: the two references in turn, over positions about blocks of keys and
-// splits, and caches that hold large numbers where nothing was appended yet.
+// Attention that appends first: both references one after the other, for positions around the edges
+// of key blocks and splits, and caches that hold large numbers where nothing is appended yet.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ struct Variant {
   bool split_counters = false;
 };
 
-/// Numbers that spoil what reads them at the positions that no token before the last of a row took.
-/// Not NaN: the cache is an output too.
+/// Large numbers at the positions that no token before a row's last one took, to expose reads of
+/// them. They are not NaN, because the cache is an output too.
 CaseInput cache_input(const RopeVariant& v, DataType type) {
   const uint64_t columns = 2ull * v.kv_heads * v.head_size;
   CaseInput cache = normal_input(v.cache_shape(), type);
@@ -63,7 +63,7 @@ CaseInput cache_input(const RopeVariant& v, DataType type) {
   return cache;
 }
 
-/// Some words that mean nothing, positions, head mask, counters, a mask that hides every third key.
+/// Some unused words, positions, head mask, counters, and a mask that hides every third key.
 CaseInput control_of(const Variant& v, AttentionControl& control) {
   const RopeVariant& rope = v.rope;
   ControlLayout layout(3);
@@ -115,7 +115,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.mask) c.name += ".mask";
   if (v.split_counters) c.name += ".shares";
   if (rope.page > 0) c.name += fmt::format(".pages_{}", rope.page);
-  // Of groups, the least and the largest.
+  // The short list has only the smallest and the largest groups.
   c.must_pass = rope.rows > 1 && rope.head_size <= 64 && rope.heads != 6 && rope.heads != 8;
 
   const uint64_t columns = uint64_t{rope.heads + 2 * rope.kv_heads} * rope.head_size;
@@ -145,7 +145,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     }
     const Tensor result = append_attention(builder, inputs[0], inputs[1], rotation, bound);
     std::vector<Tensor> outputs = {result, inputs[1]};
-    if (counted) outputs.push_back(inputs[3]);  // which must be as it was
+    if (counted) outputs.push_back(inputs[3]);  // must be unchanged
     return outputs;
   };
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic& arithmetic) {
@@ -230,7 +230,7 @@ class AppendAttentionCases : public OpCases {
                   .rotary_size = 12,
                   .context = 9,
                   .positions = {7, 8}}});
-    // An odd number of pairs, in heads of whole fours and of others.
+    // An odd number of pairs, in heads of whole fours and in others.
     for (uint32_t head_size : {14, 16})
       add({.rope = {.heads = 4,
                     .kv_heads = 2,
@@ -246,7 +246,7 @@ class AppendAttentionCases : public OpCases {
                   .positions = {130},
                   .gains = true}});
     add({.rope = {.context = 96, .positions = {63, 0, 95, 96}, .page = 32}});
-    // Splits: one that is full, one with the position's key alone, two that a window leaves.
+    // Splits: a full one, one with only the position's own key, two that a window leaves.
     add({.rope = {.context = 1100, .positions = {1023, 1024, 1099, 255, 256, 1100}},
          .head_mask = true,
          .sinks = true,

@@ -13,11 +13,11 @@ namespace {
 struct Variant {
   uint64_t rows = 1, q_len = 1, context = 1, columns = 1;
   uint32_t position = 0;
-  uint32_t first_column = 0;             // of x
-  uint32_t spare = 0;                    // columns of x after those that go to the cache
-  bool exact = false;                    // whole numbers, which every type holds
+  uint32_t first_column = 0;             // column of x
+  uint32_t spare = 0;                    // columns of x after those that are copied
+  bool exact = false;                    // whole numbers, which every type represents
   std::vector<uint32_t> positions = {};  // one for each row
-  uint32_t page = 0;                     // positions of a page; 0: rows stand together
+  uint32_t page = 0;                     // positions of a page; 0: contiguous rows
 
   PageTable pages() const { return {page, rows, context}; }
 };
@@ -38,7 +38,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     c.name += fmt::format(".pages_{}", v.page);
   }
   control.append(std::vector{11u});
-  // Nothing is computed: without a change of type every bit must arrive.
+  // Nothing is computed: without a conversion every bit must arrive.
   c.exact = v.exact || types.activation == types.weight;
   if (v.exact) c.name += ".exact";
   const auto values = [&](Shape shape, DataType type) {
@@ -96,7 +96,7 @@ class AppendCacheCases : public OpCases {
     std::vector<OpCase> cases;
     auto add = [&](const Variant& v) { cases.push_back(build_case(v, types)); };
     if (is_block_type(types.weight)) {
-      // One block, an odd number (the last scale has a word to itself), and above a workgroup.
+      // One block, an odd number (the last scale has a word of its own), and more than a workgroup.
       for (uint64_t columns : {32, 64, 96, 160, 1024, 2080}) {
         add({.rows = 2, .q_len = 1, .context = 5, .columns = columns, .position = 3});
         add({.rows = 3, .q_len = 4, .context = 9, .columns = columns, .position = 7});
@@ -123,7 +123,7 @@ class AppendCacheCases : public OpCases {
            .positions = {1, 5, 199, 499, 77}});
       return cases;
     }
-    // Widths of one, odd (halves share a word with the neighbouring position), and above a
+    // Widths of one, odd (halves share a word with the neighbouring position), and more than a
     // workgroup.
     for (uint64_t columns : {1, 2, 3, 63, 64, 65, 127, 128, 129, 515}) {
       add({.rows = 2, .q_len = 1, .context = 5, .columns = columns, .position = 3});
@@ -145,7 +145,7 @@ class AppendCacheCases : public OpCases {
          .position = 4,
          .first_column = 7,
          .spare = 2});
-    // Past the end: partly, wholly, and so far that position + query wraps around.
+    // Positions past the end: partly, wholly, and so far that position + query wraps around.
     add({.rows = 2, .q_len = 4, .context = 6, .columns = 40, .position = 4});
     add({.rows = 2, .q_len = 2, .context = 6, .columns = 40, .position = 6});
     add({.rows = 2, .q_len = 3, .context = 6, .columns = 40, .position = 0xfffffffe});
@@ -161,7 +161,7 @@ class AppendCacheCases : public OpCases {
            .page = 8});
     }
     add({.rows = 80, .q_len = 1, .context = 12, .columns = 256, .position = 11});
-    // Several MiB in all, and each row below 1 MiB, the least that a binding must hold.
+    // Several MiB in all, with each row below 1 MiB, the least range that a binding must support.
     add({.rows = 9, .q_len = 1, .context = 200, .columns = 1024, .position = 199});
     add({.rows = 5, .q_len = 1, .context = 200, .columns = 1024, .positions = {1, 5, 199, 0, 77}});
     return cases;

@@ -24,7 +24,7 @@ std::vector<AttentionVariant> attention_kinds(const AttentionVariant& dense) {
     v.bias = AttentionBias::kRelative;
     v.bias_span = 128;
   });
-  // A mask of 16,384 by 16,384 floats passes what most devices bind.
+  // A mask of 16,384 by 16,384 floats is larger than most devices can bind.
   if (dense.q_len * dense.kv_len <= 1 << 24)
     add("float_mask", [](AttentionVariant& v) { v.bias = AttentionBias::kMask; });
   if (dense.heads % 4 == 0) add("grouped", [](AttentionVariant& v) { v.kv_heads = v.heads / 4; });

@@ -21,7 +21,7 @@ using Variant = AttentionVariant;
 
 enum class Form { kAttention, kMap, kLatent };
 
-/// Floats of the bias of a problem.
+/// Number of floats in the bias of a problem.
 size_t bias_words(const Variant& v) {
   switch (v.bias) {
     case AttentionBias::kNone: return 0;
@@ -34,7 +34,7 @@ size_t bias_words(const Variant& v) {
   return 0;
 }
 
-/// The control tensor: some words that mean nothing, key counts, head mask, bias, ancestry, pages.
+/// The control tensor: some unused words, key counts, head mask, bias, ancestry, pages.
 CaseInput control_of(const Variant& v, AttentionControl& control) {
   ControlLayout layout(3);
   if (!v.key_counts.empty()) {
@@ -61,7 +61,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   if (control.key_counts) words.set(*control.key_counts, v.key_counts);
   for (uint32_t head = 0; control.head_mask && head < v.heads; ++head)
     words.set(*control.head_mask, head, head == 0 ? 0.0f : 0.5f * static_cast<float>(head));
-  // Of little weight, of much, and of nearly all.
+  // The sinks take little, much or nearly all of the weight.
   for (uint32_t head = 0; v.sinks && head < v.heads; ++head)
     words.set(*control.head_mask, v.heads + head, 3.0f * static_cast<float>(head % 4) - 2);
   if (control.pattern) words.set(*control.pattern, v.keys.words);
@@ -77,7 +77,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
       for (uint32_t i = 0; array && i < array->count; ++i) values[array->word + i] = number(i);
     };
     const auto any = [&](uint32_t) { return bits_of(normal(random)); };
-    // A mask hides every third key, and all keys of the first query.
+    // A mask hides every third key, and all keys from the first query.
     const bool mask = v.bias != AttentionBias::kRelative;
     draw(at.bias, [&](uint32_t i) {
       const bool hidden =
@@ -91,8 +91,8 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   return input;
 }
 
-/// Keys, and values, that are to have no effect on queries which do not see them, as most do not:
-/// calls unseen(row of keys, key).
+/// Calls unseen(row of keys, key) for keys and values that must not affect queries which do not see
+/// them.
 template <typename Unseen>
 void for_unseen(const Variant& v, Unseen unseen) {
   for (uint64_t row = 0; row < v.rows / v.rows_per_kv; ++row) {
@@ -109,7 +109,7 @@ void for_unseen(const Variant& v, Unseen unseen) {
   }
 }
 
-/// Makes them NaN or infinite.
+/// Makes unseen keys and values NaN or infinite.
 void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) {
   for_unseen(v, [&](uint64_t row, uint64_t key) {
     for (uint64_t column = 0; column < columns; ++column) {
@@ -119,7 +119,7 @@ void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) 
   });
 }
 
-/// The same of blocks, through their scales.
+/// Does so for blocks, through their scales.
 void poison_unseen(HostTensor& kv, const Variant& v) {
   const uint64_t columns = kv.shape.columns(), stride = row_bytes(kv.type, columns) / 4;
   std::vector<uint32_t> words(kv.bytes.size() / 4);
@@ -188,26 +188,26 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
   OpCase c;
   c.name = name_of_case(v, options.kv_heads, options.value_size);
   c.types = types;
-  // Heads that share keys, and rows that do, are served as more queries.
+  // Heads that share keys, and rows that do, count as more queries.
   c.tiled_queries = v.q_len * v.rows_per_kv * (v.heads / options.kv_heads);
   if (v.key_parts != 0 && !map) c.needs_constant = CONSTANT_KEY_PARTS;
-  // All masks, and sizes around the tiles of queries and keys.
+  // The short list has all masks, and sizes around the tiles of queries and keys.
   const uint32_t size = v.head_size;
   const bool same_types = types.activation == types.weight;
   if (v.suffix.starts_with("prefill")) {
-    // Of the largest cases, few.
+    // Few of the largest cases.
     c.must_pass = v.suffix == "prefill_nan_causal" ||
                   (v.suffix == "prefill" &&
                    (size == 64 || (size == 256 && same_types && types.weight == DataType::kF16)));
   } else if (latent) {
-    // Of the sizes of released models few, which take long.
+    // Few sizes of released models, which take long.
     c.must_pass = v.page > 0 || (!v.key_counts.empty() && size <= 96) || size == 3 ||
                   (size == 576 && same_types && v.kv_len == 65);
   } else if (!v.suffix.empty()) {
-    // Of windows that hide nothing one is enough, and of maps over pages none.
+    // One window that hides nothing, and no map over pages.
     c.must_pass = same_types && v.suffix != "around_1000" && !(map && v.page > 0);
   } else {
-    // Maps walk no tiles of keys: of their lengths, those behind an edge.
+    // Maps have no tiles of keys: only lengths just past an edge.
     const bool listed = !map || v.kv_len % 16 == 1;
     c.must_pass = (size == 32 && v.kv_len <= 65 && v.kv_len % 2 == 1 && v.rows < 5 && listed) ||
                   ((size == 3 || size == 64 || size == 128) && v.rows == 2);
@@ -217,7 +217,7 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
                                     : Shape{v.rows / v.rows_per_kv, v.kv_len, kv_columns};
   CaseInput kv = normal_input(kv_shape, types.weight);
   // Coarse steps make scores of 1e4 exact in 32 bits: an error of one unit in the last place of
-  // such a score would be one of 1e-3 in its probability.
+  // such a score would change its probability by 1e-3.
   const bool coarse = v.deviation > 10;
   q.fill = [=, normal = q.fill](std::vector<double>& values, std::mt19937& random) {
     normal(values, random);
@@ -251,11 +251,11 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
     if (map) return std::vector<Tensor>{attention_map(builder, q, k, bound)};
     std::vector<Tensor> outputs{latent ? latent_attention(builder, q, inputs[1], bound)
                                        : attention(builder, q, k, value, bound)};
-    if (v.split_counters) outputs.push_back(inputs[2]);  // which must be as it was
+    if (v.split_counters) outputs.push_back(inputs[2]);  // must be unchanged
     return outputs;
   };
-  // Of scores far apart one weight is 1 and the others 0; of one key the weight is 1.
-  // A map of few keys is nearly all zeros.
+  // With scores far apart one weight is 1 and the others are 0; with one key the weight is 1. A map
+  // of few keys is nearly all zeros.
   c.degenerate = v.deviation > 10 || v.sparse || (map && v.hard) ||
                  (map && (v.kv_len == 1 || (v.window != 0 && v.window < 16)));
   c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic& arithmetic) {
@@ -329,7 +329,7 @@ class LatentCases : public OpCases {
  public:
   std::string shape_format() const override { return "rows,q_len,kv_len,heads,rotated,rank"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
-    // DeepSeek V2 Lite and V3.
+    // Shapes of DeepSeek V2 Lite and V3.
     return {{1, 1, 1024, 16, 64, 512}, {1, 1, 4096, 128, 64, 512}, {1, 128, 128, 16, 64, 512}};
   }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {

@@ -12,7 +12,7 @@
 namespace mulciber::conformance {
 namespace {
 
-/// `unseen`: one part in so many has seen no key, as its maximum and its total say; 1: all of them.
+/// Every `unseen`-th part saw no key, with maximum and total to match; 0: none, 1: all of them.
 OpCase combination(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes types,
                    uint64_t unseen = 0, double spread = 1, bool sinks = false) {
   OpCase c;

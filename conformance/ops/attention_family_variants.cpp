@@ -9,7 +9,7 @@ std::vector<AttentionVariant> attention_family_variants() {
   std::vector<AttentionVariant> list;
   const auto add = [&](AttentionVariant v) { list.push_back(std::move(v)); };
 
-  // Scores: sizes of 1 and around the workgroup, groups, masks.
+  // Scores: head sizes of 1 and around the workgroup size, groups, masks.
   const std::pair<AttentionScore, const char*> scores[] = {{AttentionScore::kAdditive, "additive"},
                                                            {AttentionScore::kLeaky, "leaky"},
                                                            {AttentionScore::kDistance, "distance"}};
@@ -48,8 +48,8 @@ std::vector<AttentionVariant> attention_family_variants() {
          .scale = 0.2f,
          .score = score,
          .hard = true});
-    // Wide rows: one query, and tiles of 16 over the heads of a group, each with a vector of its
-    // own.
+    // Wide heads: one query, and tiles of 16 over the heads of a group, each head with its own
+    // vector.
     for (uint64_t q_len : {1, 40}) {
       add({.rows = 2,
            .q_len = q_len,
@@ -63,8 +63,8 @@ std::vector<AttentionVariant> attention_family_variants() {
     }
   }
 
-  // Hard attention: over several blocks, under masks, of no key at all, with ties that the first
-  // key wins.
+  // Hard attention: over several blocks, with masks, without any key, with ties that the first key
+  // wins.
   add({.rows = 2,
        .q_len = 7,
        .kv_len = 100,
@@ -93,7 +93,7 @@ std::vector<AttentionVariant> attention_family_variants() {
        .deviation = 100,
        .scale = 1,
        .hard = true});
-  // Where every tanh is 1 or -1, all keys are equal.
+  // Where every tanh is 1 or -1, all scores are equal.
   for (uint64_t q_len : {1, 40}) {
     add({.rows = 2,
          .q_len = q_len,
@@ -116,7 +116,7 @@ std::vector<AttentionVariant> attention_family_variants() {
          .hard = true});
   }
 
-  // Local attention: monotonic and predicted, with and without a reach, over padding.
+  // Local attention: monotonic and predicted, with and without a reach, with padding.
   for (float reach : {0.0f, 4.0f}) {
     add({.rows = 2,
          .q_len = 8,
@@ -176,8 +176,7 @@ std::vector<AttentionVariant> attention_family_variants() {
          .center_sigma = 4});
   }
 
-  // Global tokens beside a window, listed and not listed: the numbers are the same, the time is
-  // not.
+  // Global tokens beside a window, with and without lists: results are equal, times differ.
   BlockSparseKeys longformer = longformer_keys(70, 5, {0, 33, 69}, 16);
   for (bool listed : {true, false}) {
     if (!listed) longformer.pattern = {};
@@ -191,8 +190,8 @@ std::vector<AttentionVariant> attention_family_variants() {
          .window = 5,
          .keys = longformer});
   }
-  // Blocks: aligned to tiles of 16 and not, of other sizes for queries and keys, with padding and
-  // causal.
+  // Block patterns: aligned to tiles of 16 and not, with different sizes for queries and keys, with
+  // padding and causal.
   const std::vector<std::vector<uint32_t>> random = random_blocks(5, 2, 7);
   add({.rows = 2,
        .q_len = 70,
@@ -233,7 +232,7 @@ std::vector<AttentionVariant> attention_family_variants() {
        .suffix = "blocks_of_32_by_48",
        .query_offset = 32,
        .keys = block_sparse_keys(32, 48, {{0}, {1}, {0, 1}})});
-  // Queries past the last block, and before the first, see nothing.
+  // Queries before the first block and past the last one see nothing.
   add({.rows = 1,
        .q_len = 40,
        .kv_len = 40,
@@ -242,7 +241,7 @@ std::vector<AttentionVariant> attention_family_variants() {
        .suffix = "outside_the_blocks",
        .query_offset = -7,
        .keys = block_sparse_keys(8, 8, {{0, 4}, {1, 2, 3}})});
-  // A graph: neighbours by list, GAT's scores of one number a head.
+  // A graph: lists of neighbours, GAT's scores with one number per head.
   add({.rows = 1,
        .q_len = 12,
        .kv_len = 12,

@@ -1,5 +1,5 @@
-// Many queries at once over the head sizes of models: several tiles of queries and blocks of keys,
-// neither of them full, with every mask and bias.
+// Many queries at once, with the head sizes of models: several tiles of queries and blocks of keys,
+// the last of them partial, with every mask and bias.
 #include "conformance/ops/attention_variants.h"
 
 namespace mulciber::conformance {
@@ -82,7 +82,7 @@ std::vector<AttentionVariant> attention_prefill_variants() {
        .suffix = "large",
        .deviation = 100,
        .scale = 10});
-  // Of the queries of a tile, some see these keys.
+  // Only some queries of a tile see these keys.
   AttentionVariant nan{.rows = 1,
                        .q_len = 67,
                        .kv_len = 83,
@@ -107,7 +107,8 @@ std::vector<AttentionVariant> attention_prefill_variants() {
          .poisoned = {29},
          .bias = AttentionBias::kMaskPerRow};
   add(nan);
-  // Keys split over workgroups: in even parts, and in some that hold none, or none that a row sees.
+  // Keys split over workgroups: into equal parts, and into some that have no key, or none that a
+  // row sees.
   add({.rows = 1,
        .q_len = 17,
        .kv_len = 150,

@@ -10,13 +10,13 @@
 namespace mulciber::conformance {
 namespace {
 
-/// An element of an array of numbers in control.
+/// An element of a control array of numbers.
 template <typename T>
 T number(const HostTensor& control, const ControlArray<T>& array, uint64_t index) {
   return std::bit_cast<T>(static_cast<uint32_t>(control.values[array.word + index]));
 }
 
-/// What a query sees: keys [first, end), and where it stands among them.
+/// The keys [first, end) that a query sees, and its position among them.
 struct View {
   int64_t first, end, position, count;
 };
@@ -68,7 +68,7 @@ bool allowed(const HostTensor& control, const AttentionOptions& options, const V
   return false;
 }
 
-/// Where local attention looks.
+/// The center of local attention.
 Bounded center_of(const HostTensor& control, const AttentionOptions& options, const View& view,
                   uint64_t query, uint64_t head, uint64_t kv_len, int64_t count) {
   if (options.center != AttentionCenter::kPredicted) return {static_cast<double>(view.position)};
@@ -101,7 +101,7 @@ double bias_of(const HostTensor& control, const AttentionOptions& options, uint6
   return number(control, *options.control->bias, at);
 }
 
-/// What rounding each number of a tensor to f16 may add to its error.
+/// The error of each number of a tensor after rounding to f16.
 std::vector<double> half_errors(const HostTensor& tensor) {
   std::vector<double> errors(tensor.values.size());
   for (size_t i = 0; i < errors.size(); ++i) {
@@ -111,7 +111,7 @@ std::vector<double> half_errors(const HostTensor& tensor) {
   return errors;
 }
 
-/// Errors that are independent of each other, such as roundings of operands, added up.
+/// Sums errors that are independent of each other, such as roundings of operands.
 struct IndependentErrors {
   double sum = 0, squares = 0;
   void add(double error) {
@@ -121,8 +121,8 @@ struct IndependentErrors {
   double bound() const { return independent_errors(sum, squares); }
 };
 
-/// What rounding a weight to f16 adds. It is at most 1; kernels may use the range of f16 up to
-/// 2^14.
+/// The error of rounding a weight to f16. A weight is at most 1; kernels may scale it up to 2^14 to
+/// use the range of f16.
 double half_weight_error(Bounded weight) {
   constexpr double kScale = 0x1p14;
   return stored_error(DataType::kF16, weight.value * kScale, weight.error * kScale) / kScale;
@@ -152,7 +152,7 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
                                        const HostTensor& control, const AttentionColumns& columns,
                                        const AttentionOptions& options,
                                        const Arithmetic& arithmetic) {
-  // No row with keys in f32 uses matrix units, nor for anything but scaled products.
+  // Rows with keys in f32 never use matrix units, and matrix units serve only scaled products.
   const bool halves = arithmetic.half_operands && kv.type != DataType::kF32 &&
                       options.score == AttentionScore::kDot && !options.hard &&
                       options.center == AttentionCenter::kNone;
@@ -181,7 +181,7 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
   std::vector<double> q_halves, kv_halves;
   if (halves) q_halves = half_errors(q), kv_halves = half_errors(kv);
   std::vector<Bounded> weights(kv_len);
-  std::vector<int64_t> keys;  // that a query sees
+  std::vector<int64_t> keys;  // keys that a query sees
 
   for (uint64_t row = 0; row < rows; ++row) {
     const uint64_t kv_row = row / options.rows_per_kv;
@@ -253,9 +253,9 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
             error += term.error;
           }
           error += rounded.bound();
-          // Kernels need not agree on what comes of NaN and infinities that a query does see.
+          // Kernels need not agree on results of NaN and infinities that a query does see.
           doubtful |= !std::isfinite(score);
-          // The scale may be multiplied into the query or into the score.
+          // A kernel may multiply the scale into the query or into the score.
           const bool exact = options.score == AttentionScore::kDot &&
                              sums_exactly(grain, size * std::max(scale_size, 1.0));
           const double summing = exact ? 0 : sum_error(options.head_size + 5.0, size);
@@ -269,7 +269,7 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           maximum = max(maximum, weights[key]);
           least = std::min(least, weights[key].value);
         }
-        if (keys.empty()) continue;  // zeros
+        if (keys.empty()) continue;  // the result is zeros
         const auto distrust = [&] {
           const double any = std::numeric_limits<double>::infinity();
           std::fill_n(expected.map.bounds.begin() + map, kv_len, any);
@@ -279,7 +279,7 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           int64_t best = keys.front();
           for (int64_t key : keys) best = weights[key].value > weights[best].value ? key : best;
           for (int64_t key : keys) {
-            // Equal scores come of equal keys, and are equal on the device.
+            // Equal scores come from equal keys, and are equal on the device too.
             const double gap = weights[best].value - weights[key].value;
             doubtful |= gap != 0 && gap <= weights[best].error + weights[key].error;
           }
@@ -292,22 +292,23 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
           continue;
         }
         double sum = 0, error = 0;
-        // Whatever number a device takes for the maximum is the same in the weights and their sum.
+        // The maximum that a device subtracts is equal in the weights and in their sum, so it
+        // cancels.
         const Bounded peak(maximum.value);
         for (int64_t key : keys) {
           weights[key] = exp(weights[key] - peak);
           sum += weights[key].value;
           error += weights[key].error;
         }
-        // Online softmax: what was summed is scaled anew with every block of keys.
+        // Online softmax: earlier sums are rescaled with every block of keys.
         const double blocks = std::ceil(static_cast<double>(keys.size()) / 16) + 7,
                      count = static_cast<double>(keys.size());
         const double rescaled = blocks * 0x1p-23;
         const Bounded of_keys(sum, error + sum_error(count, sum) + rescaled * sum);
         const Bounded of_sink = options.sinks ? exp(Bounded(sink) - peak) : Bounded(0);
         const Bounded total = of_keys + of_sink;
-        // In the result the factors of scaling are the same above and below the line; in the map,
-        // whose weights are taken at the end, they are not.
+        // In the result the rescaling factors are equal in numerator and denominator; in the map,
+        // whose weights are computed at the end, they are not.
         const double factors = (4 * blocks + 2 * (maximum.value - least)) * 0x1p-23;
         const Bounded map_total(total.value, total.error + factors * sum);
         const Bounded inverse = Bounded(factor) / total;

@@ -17,18 +17,17 @@ struct AttentionReference {
   HostTensor map;     // (rows, heads, q_len, kv_len), f32
 };
 
-/// q: (rows, q_len, ...), kv: (rows / rows_per_kv, kv_len, ...), control: the words that
-/// options.control's arrays stand in (options.control's tensor is not read); bounds of q, kv,
-/// and of centers among the words are how far these may be off already. Matrix units take f16: what
-/// q and kv lose on the way to them, and weights on the way to the second product, is part of the
-/// bounds.
+/// q: (rows, q_len, ...), kv: (rows / rows_per_kv, kv_len, ...), control: the words for the arrays
+/// of options.control (options.control's tensor is not read). The bounds of q, kv, and of centers
+/// among the words are the errors of these inputs. Matrix units use f16: the bounds include the
+/// rounding of q and kv, and of weights before the second product.
 AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
                                        const HostTensor& control, const AttentionColumns& columns,
                                        const AttentionOptions& options,
                                        const Arithmetic& arithmetic = {});
 
-/// What a column of a query and of a key, with their errors, add to a score. `v`: of the vector of
-/// the scores that have one.
+/// The term that a column of a query and of a key, with their errors, adds to a score. `v`: the
+/// score vector's element, for scores that have one.
 Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double v);
 
 }  // namespace mulciber::conformance

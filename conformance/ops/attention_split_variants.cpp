@@ -1,5 +1,5 @@
-// Keys split over workgroups: groups of every size about a tile, counts about a split, masks that
-// cut splits off.
+// Keys split over workgroups: group sizes around a tile, key counts around a split, masks that
+// exclude splits.
 #include "conformance/ops/attention_variants.h"
 
 namespace mulciber::conformance {

@@ -10,7 +10,7 @@ std::vector<AttentionVariant> attention_variants() {
   using Variant = AttentionVariant;
   std::vector<Variant> list;
   auto add = [&](Variant v) { list.push_back(std::move(v)); };
-  // Head sizes of every loop and tail; sizes of 1, primes, tile edges and their neighbours.
+  // Head sizes for every loop and tail; sizes of 1, primes, tile edges and their neighbours.
   for (uint32_t size : {1, 3, 14, 16, 24, 32, 48, 64, 80, 128, 254, 256}) {
     add({.rows = 2, .q_len = 5, .kv_len = 19, .heads = 2, .head_size = size});
     add({.rows = 1, .q_len = 1, .kv_len = 67, .heads = 3, .head_size = size});
@@ -26,7 +26,7 @@ std::vector<AttentionVariant> attention_variants() {
   add({.rows = 80, .q_len = 1, .kv_len = 21, .heads = 4, .head_size = 32});
   add({.rows = 7, .q_len = 60, .kv_len = 60, .heads = 4, .head_size = 32});
 
-  // Keys and values of different sizes; strides and offsets that no vector load likes.
+  // Keys and values of different sizes; strides and offsets that are not aligned for vector loads.
   add({.rows = 2, .q_len = 9, .kv_len = 21, .heads = 3, .head_size = 24, .value_size = 40});
   add({.rows = 2, .q_len = 9, .kv_len = 21, .heads = 2, .head_size = 64, .value_size = 16});
   add({.rows = 1, .q_len = 12, .kv_len = 40, .heads = 2, .head_size = 7, .value_size = 5});
@@ -52,7 +52,7 @@ std::vector<AttentionVariant> attention_variants() {
        .suffix = "spare8",
        .spare = 8});
 
-  // Causal, with fewer, as many and more queries than keys.
+  // Causal, with fewer, equally many and more queries than keys.
   for (uint64_t kv_len : {4, 16, 17, 40, 100}) {
     add({.rows = 2,
          .q_len = 17,
@@ -86,8 +86,7 @@ std::vector<AttentionVariant> attention_variants() {
        .key_counts = {3, 27},
        .poison = true});
 
-  // Key counts: none, some, all; one for all rows; more than there are; with what stands behind
-  // them being NaN.
+  // Key counts: none, some, all; one for all rows; more than exist; with NaN past the counted keys.
   for (uint64_t q_len : {1, 6, 19}) {
     add({.rows = 4,
          .q_len = q_len,
@@ -124,7 +123,7 @@ std::vector<AttentionVariant> attention_variants() {
        .key_counts = {8, 20},
        .key_count_extra = 2});
 
-  // Several rows of queries over one row of keys; grouped heads; ancestry; head masks.
+  // Several rows of queries for one row of keys; grouped heads; ancestry; head masks.
   for (uint64_t q_len : {1, 2, 5}) {
     add({.rows = 12,
          .q_len = q_len,
@@ -176,7 +175,7 @@ std::vector<AttentionVariant> attention_variants() {
          .head_mask = true,
          .poison = true});
   }
-  // Grouped heads in decoding and in chunks: the heads of a group share a tile, and tiles are cut
+  // Grouped heads in decoding and in chunks: the heads of a group share a tile, and tiles end
   // inside groups.
   for (uint32_t group : {2, 3, 4, 8}) {
     for (uint64_t q_len : {1, 11}) {
@@ -195,7 +194,7 @@ std::vector<AttentionVariant> attention_variants() {
            .poison = true});
     }
   }
-  // Keys in pages: in decoding, in chunks, and in prompts as matrix units take them.
+  // Paged keys: in decoding, in chunks, and in prompts for matrix units.
   add({.rows = 3,
        .q_len = 1,
        .kv_len = 96,
@@ -221,8 +220,8 @@ std::vector<AttentionVariant> attention_variants() {
        .poison = true,
        .window = 30,
        .page = 8});
-  // A chunk padded on the right may count keys past the end; a fixed position; queries before the
-  // first key.
+  // A chunk padded on the right, which may count keys past the end; a fixed position; queries
+  // before the first key.
   for (uint32_t window : {0u, 4u}) {
     add({.rows = 2,
          .q_len = 16,
@@ -248,8 +247,8 @@ std::vector<AttentionVariant> attention_variants() {
            .window = window});
     }
   }
-  // Windows: one key, smaller and larger than tiles; to both sides; in decoding; keys outside hold
-  // NaN.
+  // Windows: one key, smaller and larger than tiles; to both sides; in decoding; NaN in keys
+  // outside of the window.
   for (uint32_t window : {1, 5, 16, 33, 1000}) {
     add({.rows = 2,
          .q_len = 40,
@@ -292,7 +291,7 @@ std::vector<AttentionVariant> attention_variants() {
          .deviation = 4,
          .soft_cap = cap});
   }
-  // Biases by distance and by place, alone and with everything else.
+  // Biases by distance and by position, alone and with everything else.
   for (uint32_t span : {1, 8, 100}) {
     add({.rows = 2,
          .q_len = 20,
@@ -343,7 +342,7 @@ std::vector<AttentionVariant> attention_variants() {
        .suffix = "grouped_causal",
        .causal = true});
 
-  // Scores of about +-1e4, and all but equal ones.
+  // Scores of about +-1e4, and almost equal scores.
   add({.rows = 1,
        .q_len = 9,
        .kv_len = 50,

@@ -18,7 +18,7 @@ float as_float(uint32_t word) { return std::bit_cast<float>(word); }
 
 struct Continuation {
   float sum;
-  uint32_t row;  // of the hypothesis it continues
+  uint32_t row;  // row of the hypothesis it continues
   uint32_t token;
 };
 
@@ -27,7 +27,7 @@ struct Finished {
   uint32_t length, row, step, end;
 };
 
-// The state of one item, out of the words and back.
+// The state of one item, read from the words and written back.
 class Item {
  public:
   Item(const BeamStateLayout& layout, uint32_t index, ControlWords& control)
@@ -49,15 +49,15 @@ class Item {
     const shader::BeamSearch search = control_.get(layout_.search);
     const shader::BeamItem item = control_.get(layout_.items, index_);
     const uint32_t position = control_.get(layout_.positions, first_row_), beams = layout_.beams;
-    uint32_t length = position + 1;  // ids generated, with the new one
+    uint32_t length = position + 1;  // ids generated, including the new one
     bool at_limit = length >= item.last_position;
     double penalty = search.length_penalty;
     auto score_of = [&](double sum, uint32_t ids) {
       return sum / std::pow(std::max(ids, 1u), penalty);
     };
 
-    // The best continuations over all beams; of equals, the lower beam and then the better
-    // candidate first.
+    // The best continuations over all beams; of equal ones the lower beam comes first, then the
+    // better candidate.
     std::vector<Continuation> all;
     bool lost = false;
     for (uint32_t row = first_row_; row < first_row_ + beams; ++row) {
@@ -155,7 +155,7 @@ class Item {
 
 std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, const ControlWords& control) {
   const double penalty = control.get(layout.search).length_penalty;
-  // score = sum / length ^ penalty; 0 and 1 need no power.
+  // score = sum / length ^ penalty; penalties of 0 and 1 need no power.
   const auto error_of = [&](double score, uint32_t length) {
     if (!std::isfinite(score)) return 0.0;
     const Bounded size(std::max(length, 1u));
@@ -182,7 +182,7 @@ std::vector<BeamScore> beam_scores(const BeamStateLayout& layout, const ControlW
 
 namespace {
 
-/// Of a hypothesis that goes on: the tokens of positions 0 to `last`, as history tells them.
+/// The tokens at positions 0 to `last` of an unfinished hypothesis, from the history.
 std::vector<uint32_t> tokens_of(const BeamStateLayout& layout, const ControlWords& control,
                                 uint32_t row, uint32_t last) {
   const uint32_t rows = layout.batch * layout.beams;
@@ -194,7 +194,8 @@ std::vector<uint32_t> tokens_of(const BeamStateLayout& layout, const ControlWord
   return tokens;
 }
 
-/// As transformers' NoRepeatNGramLogitsProcessor: what followed the last n - 1 tokens before.
+/// Bans the tokens that followed the last n - 1 tokens before, like transformers'
+/// NoRepeatNGramLogitsProcessor.
 void write_repeats(const BeamStateLayout& layout, ControlWords& control, uint32_t row,
                    uint32_t last) {
   const std::vector<uint32_t> tokens = tokens_of(layout, control, row, last);
@@ -208,8 +209,8 @@ void write_repeats(const BeamStateLayout& layout, ControlWords& control, uint32_
   }
 }
 
-/// As transformers' NoBadWordsLogitsProcessor: the last id of a sequence where the text ends with
-/// the others.
+/// Bans the last id of a sequence where the text ends with its other ids, like transformers'
+/// NoBadWordsLogitsProcessor.
 void write_words(const BeamStateLayout& layout, ControlWords& control, uint32_t row,
                  uint32_t last) {
   const std::vector<uint32_t> tokens = tokens_of(layout, control, row, last);

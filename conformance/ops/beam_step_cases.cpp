@@ -30,7 +30,7 @@ class BeamStepCases : public OpCases {
       throw ShapeError("beam step", "a shape is two positive numbers, beams up to 32",
                        "give batch,beams such as 16,5");
     }
-    // Half way through a search that has not ended: the typical step.
+    // A typical step: half way through a search that has not ended.
     Variant options;
     options.settings.max_length = 128;
     options.settings.ends = {};
@@ -45,8 +45,8 @@ class BeamStepCases : public OpCases {
     auto add = [&](uint32_t batch, uint32_t beams, Variant options) {
       cases.push_back(variant(batch, beams, types, std::move(options)));
     };
-    // Other than with 0 and 1, no two scores of different length are equal: rounding decides
-    // nothing.
+    // Except for penalties 0 and 1, no two scores of different length are equal, so rounding
+    // decides nothing.
     for (EarlyStopping early :
          {EarlyStopping::kHeuristic, EarlyStopping::kEarly, EarlyStopping::kNever}) {
       for (float penalty : {1.0f, 0.0f, 1.7f, 0.6f, -0.5f}) {
@@ -55,7 +55,7 @@ class BeamStepCases : public OpCases {
           options.settings.early_stopping = early;
           options.settings.length_penalty = penalty;
           options.settings.max_length = 9;
-          options.steps = 10;  // the last is one too many: nothing may change any more
+          options.steps = 10;  // the last step is one too many and must change nothing
           add(beams % 3 + 1, beams, options);
         }
       }
@@ -94,7 +94,7 @@ class BeamStepCases : public OpCases {
       unfilled.steps = 4;
       add(5, beams, unfilled);
     }
-    // Few ids, so that n-grams occur again.
+    // Few ids, so that n-grams repeat.
     for (uint32_t ngram : {1, 2, 3, 5}) {
       for (uint32_t beams : {1, 3, 4}) {
         Variant no_repeats;
@@ -106,7 +106,7 @@ class BeamStepCases : public OpCases {
         add(ngram, beams, no_repeats);
       }
     }
-    // Several ids that end a hypothesis, with as many candidates as that takes.
+    // Several end ids, with as many candidates as they need.
     for (uint32_t beams : {1, 2, 4}) {
       for (uint32_t ends : {2, 5}) {
         Variant several;
@@ -119,8 +119,7 @@ class BeamStepCases : public OpCases {
         add(3, beams, several);
       }
     }
-    // Sequences that never occur, of few ids, so that their beginnings do; with n-grams and
-    // without.
+    // Forbidden sequences of few ids, so that their beginnings occur; with and without n-grams.
     for (uint32_t ngram : {0, 3}) {
       for (uint32_t beams : {1, 3, 4}) {
         Variant words;
@@ -174,20 +173,19 @@ class BeamStepCases : public OpCases {
  private:
   struct Variant {
     BeamSettings settings = {.start = 3, .ends = {0}, .pad = 1, .max_length = 10};
-    uint32_t first_position =
-        0;               // steps start here, from a state that looks as if they had come so far
-    uint32_t apart = 0;  // each further item starts so many positions behind, and may go as far
+    uint32_t first_position = 0;  // steps start here, from a made-up state of that position
+    uint32_t apart = 0;           // distance of the items' starts and of their last positions
     uint32_t steps = 1;
     uint32_t candidates = 0;  // 0: 2 * beams
     uint32_t spare_capacity = 0;
-    double eos_share = 0.3;       // of rows of candidates that hold eos
-    double impossible_share = 0;  // of candidates that are -inf
-    double lost_share = 0;        // of rows whose logits were not finite
-    uint32_t ids = 100;           // that candidates are drawn from
+    double eos_share = 0.3;       // share of candidate rows that hold eos
+    double impossible_share = 0;  // share of candidates that are -inf
+    double lost_share = 0;        // share of rows whose logits are not finite
+    uint32_t ids = 100;           // number of ids from which candidates are drawn
   };
   static constexpr uint32_t kFirstWord = 3;
 
-  // Best first, ids different, values multiples of 1/64: then sums in f32 are exact.
+  // Sorted best first, with distinct ids and multiples of 1/64, whose sums in f32 are exact.
   static std::vector<uint32_t> random_candidates(uint32_t rows, uint32_t k, const Variant& options,
                                                  std::mt19937& random) {
     std::vector<uint32_t> words;
@@ -214,7 +212,7 @@ class BeamStepCases : public OpCases {
         words.push_back(bits_of(impossible ? -std::numeric_limits<float>::infinity()
                                            : -static_cast<float>(level) / 64.0f));
         words.push_back(ids[i]);
-        if (impossible) {  // and so are all that follow
+        if (impossible) {  // all following ones are impossible too
           for (++i; i < k; ++i) {
             words.push_back(bits_of(-std::numeric_limits<float>::infinity()));
             words.push_back(ids[i]);
@@ -227,7 +225,7 @@ class BeamStepCases : public OpCases {
           words[i + 1] = kNever;
         }
       }
-      // Of equal values the smaller id first, as top_k gives them.
+      // Equal values are sorted by id, like in top_k.
       for (size_t i = words.size() - 2 * k + 2; i < words.size();) {
         bool swap = words[i - 2] == words[i] && words[i - 1] > words[i + 1];
         if (swap) std::swap(words[i - 1], words[i + 1]);
@@ -237,7 +235,7 @@ class BeamStepCases : public OpCases {
     return words;
   }
 
-  // More of everything than is used.
+  // More room than is used.
   static BeamRoom room_for(const BeamSettings& settings) {
     BeamRoom room = {.banned = 2,
                      .ends = static_cast<uint32_t>(settings.ends.size()) + 1,
@@ -248,7 +246,7 @@ class BeamStepCases : public OpCases {
     return room;
   }
 
-  // A state at `position` with made-up history: every hypothesis has always stood in its own row.
+  // A state at `position` with made-up history: every hypothesis has always been in its own row.
   static void set_state(ControlWords& control, const BeamStateLayout& layout,
                         const Variant& options) {
     initialize_beam_state(control, layout, options.settings);
@@ -305,7 +303,7 @@ class BeamStepCases : public OpCases {
     c.inputs = {words_input(words)};
     c.must_pass = beams == 4 || (options.settings.ends.size() < 5 &&
                                  (options.steps < 10 || options.settings.length_penalty == 1));
-    c.degenerate = true;  // few hypotheses are finished: most scores are those of the beginning
+    c.degenerate = true;  // few hypotheses are finished: most scores are initial ones
     for (uint32_t step = 0; step < options.steps; ++step) {
       c.inputs.push_back({{batch * beams, k, 2},
                           DataType::kU32,
@@ -320,7 +318,7 @@ class BeamStepCases : public OpCases {
       for (uint32_t step = 0; step < options.steps; ++step) {
         beam_step(builder, inputs[1 + step], inputs[0], layout, progress);
       }
-      // The same words twice: as words, and as floats for the scores.
+      // The words appear twice: as words, and as floats for the scores.
       return std::vector<Tensor>{progress, words_of(inputs[0], DataType::kU32, 0, state_words),
                                  words_of(inputs[0], DataType::kF32, 0, state_words)};
     };

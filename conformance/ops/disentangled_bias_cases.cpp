@@ -10,7 +10,7 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint64_t kSpare = 5;  // columns behind queries and keys
+constexpr uint64_t kSpare = 5;  // columns after queries and keys
 
 struct Variant {
   uint32_t rows = 1, length = 1, heads = 1, size = 1, distances = 2;

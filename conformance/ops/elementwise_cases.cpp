@@ -44,7 +44,7 @@ class ElementwiseCases : public OpCases {
       cases.push_back(pointwise({count}, types, Activation::kNone, kWhole));
       if (same) cases.push_back(pointwise({count}, types, Activation::kRelu, kWhole));
     }
-    // Below the normal numbers: kept or taken for zero, and nothing else.
+    // Numbers below the normal ones: only their own value or zero is right.
     cases.push_back(pointwise({1027}, types, Activation::kNone, 0x1p-16));
     if (!same) return cases;
     cases.push_back(sum({3, 5, 11}, types));
@@ -69,7 +69,7 @@ class ElementwiseCases : public OpCases {
   }
 
  private:
-  static constexpr double kWhole = 0;  // in place of a deviation: whole numbers
+  static constexpr double kWhole = 0;  // instead of a deviation: whole numbers
 
   static CaseInput operand(Shape shape, DataType type, double deviation, int largest) {
     return deviation == kWhole ? whole_input(shape, type, largest)
@@ -102,7 +102,7 @@ class ElementwiseCases : public OpCases {
     OpCase c;
     c.name = fmt::format("n{}.fill", shape.elements());
     c.exact = true;
-    c.degenerate = true;  // all alike: that is what it is about
+    c.degenerate = true;  // the case is about equal numbers
     c.types = types;
     c.inputs = {words_input({0})};  // not read
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor>) {
@@ -117,7 +117,7 @@ class ElementwiseCases : public OpCases {
   }
 
   static OpCase scaled(Shape shape, KernelTypes types, double cap) {
-    constexpr float kScale = 0.375f;  // so that caps are met on the way
+    constexpr float kScale = 0.375f;  // so that caps apply
     OpCase c;
     c.name = fmt::format("n{}.scale.cap_{}", shape.elements(), name_part(cap));
     c.types = types;
@@ -177,7 +177,7 @@ class ElementwiseCases : public OpCases {
     return c;
   }
 
-  /// Rows of a batch with tokens of two parts, each as wide as the scales that are used.
+  /// Rows of a batch with tokens in two parts, each as wide as the scales in use.
   struct RowCase {
     uint32_t rows, tokens, per_row, first, count;
   };
@@ -185,7 +185,7 @@ class ElementwiseCases : public OpCases {
   static OpCase scaled_by_row(const RowCase& rows, KernelTypes types) {
     const uint64_t columns = uint64_t{2} * rows.count;
     const Shape shape = {rows.rows, rows.tokens, columns};
-    constexpr uint32_t kBefore = 3;  // words of control
+    constexpr uint32_t kBefore = 3;  // words before the scales
     std::vector<uint32_t> words(kBefore + rows.rows * rows.per_row, 0x7fc00000);  // NaN
     const auto scale = [](uint64_t row, uint64_t number) {
       return number % 3 == 1 ? 0.0f : 0.25f * static_cast<float>(row + number + 1);
@@ -249,8 +249,8 @@ class ElementwiseCases : public OpCases {
                          function == Activation::kNone ? "convert" : name_of(function));
     c.exact = deviation == kWhole;
     c.subnormal = deviation > 0 && deviation < 1e-3;
-    // tanh of such numbers is 1 or -1, and small numbers may be zero: that is what these cases are
-    // about.
+    // tanh of such numbers is 1 or -1, and small numbers may be flushed to zero: these cases are
+    // about that.
     c.degenerate = c.subnormal || (function == Activation::kTanh && deviation == 1e4);
     c.name += c.exact ? ".exact" : c.subnormal ? ".subnormal" : "_" + name_part(deviation);
     c.types = types;

@@ -16,7 +16,7 @@ namespace {
 struct Variant {
   uint64_t positions = 0;       // rows of the position table; 0: none
   int64_t first_position = -1;  // -1: not in control
-  uint32_t row_step = 0;  // > 0: row r begins that many times r further on, in words of its own
+  uint32_t row_step = 0;        // above 0: row r begins r times this further on, at its own
   double scale = 1;
   bool ids_past_the_table = false;
   bool exact = false;  // whole numbers throughout
@@ -68,10 +68,10 @@ class EmbeddingCases : public OpCases {
       add(4, 1, 50, 24, {.positions = 32, .first_position = first});
       add(2, 7, 50, 13, {.positions = 32, .first_position = first, .scale = 3.5});
     }
-    // Rows of unequal length: each has its own first position.
+    // Rows of different lengths: each has its own first position.
     add(4, 1, 50, 24, {.positions = 32, .first_position = 3, .row_step = 7});
     add(5, 3, 50, 13, {.positions = 32, .first_position = 0, .row_step = 8});
-    // Tables and results above 1 MiB: several nodes where the storage range is that small.
+    // Tables and results above 1 MiB need several nodes where the storage range is that small.
     add(3, 40, 1500, 260, {.scale = 16});
     add(2, 20, 3001, 135, {.positions = 30});
     add(1, 20, 40, 512, {.positions = 700, .first_position = 500});
@@ -98,7 +98,7 @@ class EmbeddingCases : public OpCases {
       const bool other_grid = is_grid_type(types.weight) && long_list_alone;
       cases.push_back(variant(3, 5, 11, 512, types,
                               {.positions = 9, .scale = 8, .long_list_alone = other_grid}));
-      // Which row of the table is read does not depend on the type.
+      // The choice of the table's row does not depend on the type.
       cases.push_back(
           variant(1, 7, 5, 256, types,
                   {.ids_past_the_table = true, .long_list_alone = types.weight != plain.weight}));
@@ -171,7 +171,7 @@ class EmbeddingCases : public OpCases {
         uint64_t position = std::max<int64_t>(options.first_position, 0) +
                             token / length * options.row_step + token % length;
         for (uint64_t i = 0; i < columns; ++i) {
-          // A value in blocks is a sum that is rounded once; what it is the sum of is exact.
+          // A value in blocks is a sum that is rounded once; its terms are exact.
           const double entry = inputs[0].values[row * columns + i];
           Bounded value = Bounded(entry, stored_error(DataType::kF32, entry, 0)) *
                           Bounded(static_cast<float>(options.scale));

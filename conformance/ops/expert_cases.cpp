@@ -17,13 +17,13 @@ struct Variant {
   uint64_t tokens = 1, experts_per_token = 1, experts = 1, columns = 1, depth = 1;
   bool combine = false, normalize = false, gated = false, bias = false, exact = false;
   Activation activation = Activation::kNone;
-  bool one_expert = false;  // every route leads to the last one
-  float limit = 0;          // of gates
+  bool one_expert = false;  // all routes lead to the last expert
+  float limit = 0;          // for gates
   bool parts = false;       // at most half of the matrices is bound at a time
 };
 
-/// Routes as top_k writes them: the bits of a log probability and an expert, a token's experts all
-/// different.
+/// Routes in top_k's format: the bits of a log probability and an expert; the experts of a token
+/// are distinct.
 void fill_routes(const Variant& v, std::vector<double>& words, std::mt19937& random) {
   std::vector<uint32_t> experts(v.experts);
   for (uint32_t e = 0; e < v.experts; ++e) experts[e] = e;
@@ -59,7 +59,7 @@ class Reference {
  private:
   Bounded product(uint64_t x_row, uint64_t weight_row) const {
     double sum = 0, magnitude = 0;
-    // A value in blocks is itself a sum.
+    // A value in blocks is a sum itself.
     const std::vector<double>&weights = inputs_[1].values, &sizes = inputs_[1].sizes;
     for (uint64_t k = 0; k < v_.depth; ++k) {
       const uint64_t at = weight_row * v_.depth + k;
@@ -124,12 +124,12 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (v.exact) c.name += ".exact";
   c.types = types;
   c.exact = v.exact;
-  // Of sizes up to 64 those of other cases are enough.
+  // Up to size 64 other cases suffice.
   const auto small = [](uint64_t size) {
     return size == 2 || size == 6 || size == 62 || size == 64;
   };
   c.must_pass = (v.experts_per_token > 1 || v.gated) && !blocks;
-  // Each way that integers and scales are stored.
+  // One type for each way of storing integers and scales.
   const DataType stored[] = {DataType::kQ4_0,  DataType::kQ5_K,   DataType::kQ6_K, DataType::kQ2_K,
                              DataType::kMXFP4, DataType::kF8E4M3, DataType::kIQ2_S};
   c.long_list_alone = small(v.columns) || small(v.depth) ||
@@ -259,7 +259,7 @@ class ExpertCases : public OpCases {
                                 .combine = true,
                                 .normalize = true},
                                types));
-    // Depths that are no multiple of what subgroups read at once, columns that are none of 4.
+    // Depths that subgroups' loads do not divide, and columns that are not multiples of 4.
     for (const bool parts : {false, true})
       cases.push_back(build_case({.tokens = 5,
                                   .experts_per_token = 2,
@@ -306,7 +306,8 @@ class ExpertCases : public OpCases {
   }
 
  private:
-  /// Every block type, with results added up and not; other forms take turns through the types.
+  /// Every block type, with results summed and not; the other variants are distributed over the
+  /// types.
   static std::vector<OpCase> block_samples(KernelTypes row_types) {
     std::vector<OpCase> cases;
     std::vector<KernelTypes> all = concrete_types(row_types);

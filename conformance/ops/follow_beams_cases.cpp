@@ -10,7 +10,7 @@ namespace {
 struct Variant {
   uint32_t batch = 1, beams = 1;
   uint64_t states = 1, columns = 1;
-  uint32_t position = 3;  // of item 0; the others stand at `apart`, 2 * apart, ... further
+  uint32_t position = 3;  // for item 0; the others are `apart`, 2 * apart, ... further
   uint32_t apart = 0;
   uint32_t first_word = 0;
   bool some_done = false;
@@ -22,8 +22,8 @@ uint32_t position_of(const Variant& v, uint32_t item) {
   return (v.position + item * v.apart) % kCapacity;
 }
 
-/// A search whose hypotheses came from beams all over their item, some of them from one and the
-/// same.
+/// A search whose hypotheses come from arbitrary beams of their item, several of them from one
+/// beam.
 std::vector<uint32_t> search_words(const Variant& v, const BeamStateLayout& layout,
                                    uint32_t words) {
   ControlWords control(words, 0xffffffff);
@@ -112,7 +112,7 @@ class FollowBeamsCases : public OpCases {
     cases.push_back(build_case({.batch = 6, .beams = 5, .columns = 40, .apart = 3}));
     cases.push_back(build_case(
         {.batch = 9, .beams = 2, .states = 2, .columns = 70, .apart = 2, .some_done = true}));
-    // Before the first step, at the last one, without any choice, and as wide as beams go.
+    // Before the first step, at the last one, without a choice, and with the most beams.
     cases.push_back(build_case({.batch = 2, .beams = 5, .columns = 20, .position = 0}));
     cases.push_back(build_case({.batch = 2, .beams = 5, .columns = 20, .position = kCapacity - 1}));
     cases.push_back(build_case({.batch = 4, .beams = 1, .columns = 33}));

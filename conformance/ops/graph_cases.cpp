@@ -16,15 +16,15 @@ constexpr uint32_t kSpare = 3;  // words before the graph, columns before querie
 struct Variant {
   uint32_t nodes = 1, neighbors = 1, degree = 1;
   uint32_t heads = 1, size = 1;
-  bool unequal = false;  // degrees from none to three times as many
+  bool unequal = false;  // degrees from 0 to three times `neighbors`
   AttentionScore score = AttentionScore::kLeaky;
   double deviation = 1;
-  bool averaged = false;  // of edge_sum
-  bool exact = false;     // likewise
-  uint32_t span = 0;      // neighbours are among the nodes that follow; 0: among all
+  bool averaged = false;  // for edge_sum
+  bool exact = false;     // for edge_sum
+  uint32_t span = 0;      // neighbours are among the next nodes; 0: among all
 };
 
-/// Offsets, sources, and a vector for scores, in words.
+/// Offsets, sources, and the score vector, in words.
 struct GraphWords {
   ControlWords words;
   EdgeList edges;
@@ -34,7 +34,7 @@ struct GraphWords {
   uint32_t source(uint64_t edge) const { return words.get(edges.sources, edge); }
 };
 
-/// The same for the same variant: the case's shape depends on it.
+/// Makes equal graphs for equal variants, because the case's shape depends on the graph.
 GraphWords graph_of(const Variant& v) {
   std::mt19937 random(v.nodes * 31 + v.degree);
   std::vector<uint32_t> offsets = {0}, sources;
@@ -45,7 +45,7 @@ GraphWords graph_of(const Variant& v) {
                                    : random() % v.neighbors);
     offsets.push_back(static_cast<uint32_t>(sources.size()));
   }
-  if (sources.empty()) {  // the least graph has an edge
+  if (sources.empty()) {  // even the smallest graph has an edge
     sources.push_back(0);
     offsets.back() = 1;
   }
@@ -68,7 +68,7 @@ OpCase softmax_case(const Variant& v) {
   OpCase c;
   c.name = name_of_graph(v) + "." + kNames[static_cast<size_t>(v.score)];
   if (v.deviation != 1) c.name += "." + name_part(v.deviation);
-  // Weights of all or nothing are what large numbers are about; of one neighbour all are alike.
+  // Large numbers give weights of 0 and 1; a single neighbour gives only 1.
   c.degenerate = v.deviation > 1 || v.neighbors == 1;
   const bool takes_vector =
       v.score == AttentionScore::kLeaky || v.score == AttentionScore::kAdditive;
@@ -116,7 +116,7 @@ OpCase softmax_case(const Variant& v) {
         }
         double sum = 0, error = 0;
         for (uint64_t edge = begin; edge < end; ++edge) {
-          // What a device takes for the maximum is the same above and below the line.
+          // The maximum that a device subtracts is equal in numerator and denominator.
           weights[edge] = exp(weights[edge] - Bounded(peak));
           sum += weights[edge].value;
           error += weights[edge].error;
@@ -189,7 +189,7 @@ OpCase sum_case(const Variant& v) {
   return c;
 }
 
-/// Every graph that either op is tried on.
+/// All graphs for both ops.
 std::vector<Variant> graphs() {
   return {{},
           {.nodes = 1, .neighbors = 1, .degree = 5},
@@ -216,8 +216,8 @@ Variant of_shape(const char* op, std::span<const uint64_t> shape) {
           .span = shape.size() > 4 ? static_cast<uint32_t>(shape[4]) : 0};
 }
 
-/// Graphs of 16 neighbours a node: what an edge costs must not depend on how many nodes there are,
-/// but through caches, which neighbours near one another show.
+/// Graphs with 16 neighbours per node: the cost of an edge must not depend on the number of nodes,
+/// except through caches, which the graphs with nearby neighbours show.
 std::vector<std::vector<uint64_t>> growing_graphs() {
   return {{1024, 16, 8, 8},  {4096, 16, 8, 8},     {16384, 16, 8, 8},
           {65536, 16, 8, 8}, {1024, 16, 8, 8, 64}, {65536, 16, 8, 8, 64}};
@@ -267,8 +267,8 @@ class EdgeSumCases : public OpCases {
         v.averaged = averaged;
         v.exact = false;
         cases.push_back(sum_case(v));
-        // The mean of 1, 4 or 8 heads' whole numbers is exact. Some graphs are enough of these,
-        // which run on every device.
+        // The mean over 1, 4 or 8 heads of whole numbers is exact. Some graphs suffice for these
+        // cases, which run on every device.
         v.exact = v.unequal && v.nodes < 500 && (averaged ? v.heads == 8 : true);
         if (v.exact) cases.push_back(sum_case(v));
       }

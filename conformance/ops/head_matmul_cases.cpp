@@ -17,7 +17,7 @@ struct Variant {
   uint32_t heads = 1, columns = 1, depth = 1;
   bool transposed = false, add = false;
   bool one_matrix = false;  // for all heads
-  uint32_t spare = 0;  // columns and rows before the first head, between heads, behind the last
+  uint32_t spare = 0;       // columns and rows before the first head, between heads, after the last
   bool exact = false;
 };
 
@@ -52,7 +52,7 @@ HostTensor reference(const Variant& v, std::span<const HostTensor> inputs) {
           const uint64_t of = weight_row * along + (v.transposed ? n : k);
           const double factor = x.values[row * x_columns + o.x_first + head * o.x_step + k];
           sum += factor * weight.values[of];
-          // A value in blocks is itself a sum.
+          // A value in blocks is a sum itself.
           magnitude +=
               std::abs(factor * (weight.sizes.empty() ? weight.values[of] : weight.sizes[of]));
         }
@@ -81,7 +81,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   c.exact = v.exact;
   c.tiled_rows = v.rows;
   c.tiled_columns = v.columns;
-  // Of each orientation a product that is added, an exact one, and one matrix for all heads.
+  // For each orientation: a product that is added, an exact one, and one matrix for all heads.
   c.must_pass = v.rows == 9 || (v.rows == 8 && v.exact) || v.one_matrix;
   const auto values = [&](Shape shape, DataType type) {
     return v.exact ? whole_input(shape, type, 3) : normal_input(shape, type);
@@ -108,7 +108,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
 class HeadMatmulCases : public OpCases {
  public:
   std::string shape_format() const override { return "rows,heads,N,K"; }
-  /// Of blocks a value is itself a sum, which rounds.
+  /// A value in blocks is a sum itself, which is rounded.
   bool exact(KernelTypes types) const override { return !of_blocks(types.weight); }
   std::vector<std::vector<uint64_t>> bench_shapes() const override {
     return {{1, 16, 128, 512}, {1, 128, 128, 512}, {128, 16, 128, 512}};
@@ -129,7 +129,7 @@ class HeadMatmulCases : public OpCases {
                        .depth = static_cast<uint32_t>(shape[3])},
                       concrete);
   }
-  /// The same product, transposed.
+  /// The transposed product.
   std::vector<OpCase> kinds(std::span<const uint64_t> shape, KernelTypes types) const override {
     const KernelTypes concrete = plain_types(types);
     if (shape[2] % block_elements(concrete.weight) != 0) return {};
@@ -153,7 +153,7 @@ class HeadMatmulCases : public OpCases {
       const auto block = static_cast<uint32_t>(block_elements(types.weight));
       const bool first = types == all.front();
       for (bool transposed : {false, true}) {
-        // along: of the side that has blocks.
+        // along: extent of the side in blocks.
         const auto add = [&](Variant v, uint32_t along, uint32_t other) {
           v.transposed = transposed;
           v.columns = transposed ? along : other;

@@ -1,5 +1,5 @@
-// One key for all heads: sizes about the tiles of heads, columns and keys, decode and prefill,
-// counts, pages, keys that are split over workgroups.
+// One key for all heads: sizes around the tiles of heads, columns and keys, decode and prefill, key
+// counts, pages, keys split over workgroups.
 #include "conformance/ops/attention_variants.h"
 
 namespace mulciber::conformance {
@@ -10,7 +10,7 @@ std::vector<AttentionVariant> latent_attention_variants() {
     v.kv_heads = 1;
     list.push_back(std::move(v));
   };
-  // Sizes that no vector divides, then those that few and many lanes share.
+  // Sizes that vectors do not divide, then sizes for few and for many lanes.
   for (const auto& [size, value] : std::vector<std::pair<uint32_t, uint32_t>>{
            {3, 2}, {28, 20}, {64, 32}, {136, 128}, {320, 256}}) {
     const uint32_t heads = size == 64 ? 17 : size == 136 ? 8 : 3;
@@ -67,7 +67,7 @@ std::vector<AttentionVariant> latent_attention_variants() {
        .suffix = "far_apart",
        .causal = true,
        .deviation = 1e4});
-  // DeepSeek's sizes, and the largest.
+  // DeepSeek's sizes, and the largest ones.
   add({.rows = 1, .kv_len = 65, .heads = 16, .head_size = 576, .value_size = 512});
   add({.rows = 1,
        .q_len = 17,

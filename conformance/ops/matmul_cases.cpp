@@ -18,21 +18,21 @@ namespace mulciber::conformance {
 
 namespace {
 
-/// Of a product, x being of that type.
+/// Type of a product's result for the type of x.
 DataType result_type(DataType x) { return x == DataType::kQ8_1 ? DataType::kF32 : x; }
 
 struct Variant {
   Activation activation = Activation::kNone;
   bool bias = false;
   bool accumulate = false;
-  uint64_t columns_before = 0, columns_after = 0;  // of a wider result that already exists
-  double deviation = 1;                            // of x
+  uint64_t columns_before = 0, columns_after = 0;  // columns of an existing wider result
+  double deviation = 1;                            // of x's values
   bool exact = false;
   bool gated = false;
   bool long_list_alone = false;
-  bool small = false;  // exact in f16 as well
-  uint32_t parts = 0;  // into which K is split; 0: as the device likes
-  bool quads = false;  // of rows that store four columns at once
+  bool small = false;  // exact also in f16
+  uint32_t parts = 0;  // number of splits of K; 0: default
+  bool quads = false;  // for rows that store four columns at once
   bool padded = false;
 };
 
@@ -86,8 +86,8 @@ class MatmulCases : public OpCases {
         320);  // above 1 MiB in f32: several nodes where the storage range is that small
     add({300}, 70, 1028);
     add({66}, 260, 40);  // several large tiles, with edges
-    // Whole tiles of all rows on matrix units: in every direction, in one of rows and columns, and,
-    // in the next case, in depth.
+    // Whole tiles of all rows on matrix units: in every direction, then in either rows or columns,
+    // then in depth (the next case).
     add({128}, 256, 64, {.long_list_alone = true});
     add({128}, 257, 40, {.long_list_alone = true});
     add({130}, 256, 40, {.bias = true, .long_list_alone = true});
@@ -96,7 +96,7 @@ class MatmulCases : public OpCases {
     for (Activation function : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kSilu, Activation::kTanh, Activation::kQuickGelu}) {
       add({5}, 40, 36, {.activation = function, .bias = true});
-      // Of large sums that cancel, tanh shows an error that no share of the result bounds.
+      // tanh exposes errors of large cancelling sums, which no share of the result bounds.
       if (function != Activation::kTanh)
         add({19}, 40, 36, {.activation = function, .deviation = 1e4});
     }
@@ -125,8 +125,7 @@ class MatmulCases : public OpCases {
     add({2, 3, 7}, 258, 48, {.activation = Activation::kGeluTanh, .gated = true});
     add({129}, 514, 36, {.activation = Activation::kSilu, .gated = true});
     add({4}, 1030, 320, {.activation = Activation::kSilu, .gated = true});  // above 1 MiB in f32
-    // Whole numbers, to the last bit: every tile with and without edges, every epilogue that is
-    // exact.
+    // Whole numbers, exact in every bit: every tile with and without edges, every exact epilogue.
     add({1}, 37, 24, {.bias = true, .exact = true});
     add({1}, 515, 264, {.exact = true});
     add({3}, 31, 64, {.activation = Activation::kRelu, .bias = true, .exact = true});
@@ -138,17 +137,17 @@ class MatmulCases : public OpCases {
     add({17}, 129, 40, {.bias = true, .columns_before = 3, .columns_after = 2, .exact = true});
     add({33}, 65, 128, {.exact = true});
     add({65}, 66, 40, {.exact = true, .long_list_alone = true});  // for the self-test
-    // The large tiles take drivers long to compile, once per epilogue: few of them, the same in
-    // many cases.
+    // Drivers take long to compile the large tiles, once per epilogue: so there are few epilogues,
+    // repeated in many cases.
     add({64}, 256, 64, {.bias = true, .accumulate = true, .exact = true});
     add({65}, 257, 36, {.exact = true});
     add({127}, 261, 8, {.exact = true});
     add({129}, 271, 68, {.bias = true, .accumulate = true, .columns_before = 1, .exact = true});
     add({66}, 260, 320, {.exact = true});
-    // Rows for bf16 alone have its range, which f16 lacks.
+    // Rows for bf16 have its range, which f16 lacks.
     if (row_types.weight == DataType::kBF16)
       add({19}, 40, 64, {.deviation = 1e6, .long_list_alone = true});
-    // Four columns at once, within a wider result and up to the end of a padded one.
+    // Four columns at once, within a wider result and at the end of a padded one.
     if (types.activation == DataType::kF32) {
       add({21}, 24, 32,
           {.bias = true,
@@ -158,7 +157,7 @@ class MatmulCases : public OpCases {
            .quads = true});
       for (uint64_t m : {3, 19}) add({m}, 37, 40, {.bias = true, .quads = true, .padded = true});
     }
-    // K split over workgroups, of small tiles and of large ones, into parts of unlike depth.
+    // Split-K, with small and large tiles and parts of unequal depth.
     add({9}, 33, 320, {.activation = Activation::kGelu, .bias = true, .parts = 3});
     add({17}, 74, 256,
         {.activation = Activation::kSilu,
@@ -193,9 +192,9 @@ class MatmulCases : public OpCases {
   }
 
  private:
-  /// Every block type with one row and with several, with an odd and an even number of blocks; the
-  /// edges of tiles and the epilogues take turns through the types, for each is a pipeline of its
-  /// own.
+  /// Every block type with one row and with several, with an odd and an even number of blocks. The
+  /// edges of tiles and the epilogues are distributed over the types, because each is a pipeline of
+  /// its own.
   static std::vector<OpCase> block_samples(KernelTypes row_types) {
     std::vector<OpCase> cases;
     std::vector<KernelTypes> all = concrete_types(row_types);
@@ -217,7 +216,7 @@ class MatmulCases : public OpCases {
                               {.exact = true, .long_list_alone = true}));
       return cases;
     }
-    // Whole tiles of all rows, which are few blocks deep, for the self-test.
+    // Whole tiles of all rows, a few blocks deep, for the self-test.
     const KernelTypes plain = plain_types(row_types);
     const Variant whole = {.exact = true, .long_list_alone = true};
     cases.push_back(variant({65}, 66, 64, plain, whole));
@@ -303,7 +302,7 @@ class MatmulCases : public OpCases {
       if (options.bias) c.inputs.push_back(whole_input({n}, DataType::kF32, 60));
       if (existing) c.inputs.push_back(whole_input(result, result_type(types.activation), 200));
     } else if (c.exact) {
-      // Halves hold whole numbers up to 2048: results of that type must cancel.
+      // f16 represents whole numbers up to 2048, so results of that type must cancel.
       const bool cancelling = types.activation == DataType::kF16 && k > 1;
       c.inputs.push_back(
           whole_operand(shape(k), types.activation, cancelling ? Part::kRepeated : Part::kFree));

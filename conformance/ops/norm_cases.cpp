@@ -23,8 +23,8 @@ void require_rows_and_columns(const char* op, std::span<const uint64_t> shape) {
 
 struct NormVariant {
   bool residual = false;
-  double offset = 0;     // common to all of x
-  double deviation = 1;  // of x
+  double offset = 0;     // added to all of x
+  double deviation = 1;  // of x's values
   double epsilon = 1e-5;
 };
 
@@ -65,7 +65,7 @@ class LayerNormCases : public OpCases {
       add({7, 515}, {.offset = -1e4});
       add({4, 64}, {.deviation = 1e15});
     }
-    add({6, 100}, {.deviation = 0});  // every deviation is 0: the bias alone
+    add({6, 100}, {.deviation = 0});  // zero variance: only the bias remains
     add({6, 101}, {.offset = 3, .deviation = 0});
     return cases;
   }
@@ -112,9 +112,9 @@ struct SoftmaxVariant {
   std::vector<uint32_t> counts;  // empty: no control
   uint32_t rows_per_count = 1;
   uint32_t causal_period = 0;
-  double offset = 0;           // common to all of x
+  double offset = 0;           // added to all of x
   bool poison_unseen = false;  // NaN and infinities where no row may look
-  bool infinite_row = false;   // the first row is -inf throughout, the second but for one
+  bool infinite_row = false;   // the first row is -inf throughout, the second except for one
 };
 
 class SoftmaxCases : public OpCases {
@@ -150,7 +150,7 @@ class SoftmaxCases : public OpCases {
     add({8, 37}, {.infinite_row = true});
     for (uint64_t columns : {64, 37}) {
       for (bool logarithm : {false, true}) {
-        // Counts: none, one, around the edges of a unit, all, more than there are.
+        // Counts: none, one, around the edges of a unit, all, more than exist.
         add({8, columns}, {.logarithm = logarithm,
                            .counts = {0, 1, 2, 3, 5, 36, 37, 1000},
                            .poison_unseen = true});

@@ -13,7 +13,7 @@ namespace {
 
 struct Variant {
   bool centered = false;
-  double deviation = 1;  // of x
+  double deviation = 1;  // of x's values
   double epsilon = 1e-6;
 };
 
@@ -22,7 +22,7 @@ struct Problem {
   uint64_t first, groups, width;
 };
 
-/// value - mean: the mean is a sum of `row`, in any order.
+/// Subtracts the mean, which is a sum over `row` in any order.
 void center(std::span<Bounded> row) {
   const auto n = static_cast<double>(row.size());
   double sum = 0, size = 0;
@@ -35,7 +35,7 @@ void center(std::span<Bounded> row) {
 }
 
 OpCase build_case(const Problem& problem, KernelTypes types, Variant options) {
-  // Not bound by structure: lambdas of C++20 may take such names, which clang 14 does not know.
+  // These are not structured bindings: C++20 lambdas may capture such names, but clang 14 cannot.
   const uint64_t rows = problem.rows, columns = problem.columns, first = problem.first,
                  groups = problem.groups, width = problem.width;
   OpCase c;
@@ -60,7 +60,7 @@ OpCase build_case(const Problem& problem, KernelTypes types, Variant options) {
     for (uint64_t row = 0; row < rows; ++row) {
       for (uint64_t column = 0; column < columns; ++column) {
         if (column < first || column >= first + groups * width) {
-          append(y, Bounded(x[row * columns + column]));  // is left alone
+          append(y, Bounded(x[row * columns + column]));  // must be unchanged
           continue;
         }
         const uint64_t at = (column - first) % width, gain = column - first;
@@ -85,7 +85,7 @@ class NormColumnsCases : public OpCases {
     return {{1, 1, 2048}, {1, 40, 128}, {512, 1, 2048}, {512, 40, 128}};
   }
 
-  // Queries and keys before as many values as keys.
+  // Queries and keys, followed by as many values as keys.
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0)
       throw ShapeError("norm of columns", "a shape is three positive numbers",
@@ -102,7 +102,7 @@ class NormColumnsCases : public OpCases {
     };
     for (const bool centered : {false, true}) {
       for (uint64_t width : {1, 2, 3, 4, 6, 12, 31, 32, 64, 66, 128, 256, 1020, 2050}) {
-        // Of one element centered nothing but a rounding is left.
+        // A centered group of one element contains only rounding errors.
         if (centered && width == 1) continue;
         add({3, 5 * width, 0, 3, width}, {.centered = centered});
         add({2, 5 * width, 2 * width, 2, width}, {.centered = centered});
@@ -114,7 +114,7 @@ class NormColumnsCases : public OpCases {
       add({5, 64, 0, 1, 64}, {.centered = centered, .deviation = 1e-3});
       add({5, 256, 64, 2, 64}, {.centered = centered, .deviation = 100});
       add({5, 96, 0, 2, 36}, {.centered = centered, .epsilon = 1e-2});
-      add({6, 96, 24, 2, 24}, {.centered = centered, .deviation = 0});  // epsilon alone
+      add({6, 96, 24, 2, 24}, {.centered = centered, .deviation = 0});  // only epsilon remains
     }
     return cases;
   }

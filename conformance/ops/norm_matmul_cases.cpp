@@ -1,4 +1,4 @@
-// A product that normalizes its row of x first: the two references in turn.
+// A product that normalizes its row of x first: both references one after the other.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr float kEpsilon = 1e-5f;
 struct NormProduct {
   Activation activation = Activation::kNone;
   bool gated = false, accumulate = false;
-  double deviation = 1;  // of x
+  double deviation = 1;  // of x's values
 };
 
 /// The row of x after the norm, with bounds.
@@ -28,7 +28,7 @@ HostTensor normalized(const HostTensor& x, const HostTensor& gain) {
   rms_norm_reference(row, kEpsilon);
   HostTensor result{x.shape, x.type, {}, {}};
   for (size_t i = 0; i < row.size(); ++i) {
-    // The product takes it from registers: its roundings are all that bounds hold.
+    // The product takes the values from registers: the bounds hold only their roundings.
     const Bounded value = row[i] * Bounded(gain.values[i]);
     result.values.push_back(value.value);
     result.bounds.push_back(value.error);
@@ -113,7 +113,7 @@ class NormMatmulCases : public OpCases {
       return cases;
     }
     const KernelTypes types = plain_types(row_types);
-    // Rows shorter and longer than the invocations that add up their squares, 4 columns each.
+    // Rows shorter and longer than the invocations that sum their squares, 4 columns each.
     for (uint64_t k : {1, 2, 7, 19, 40, 64, 504, 512, 520, 768, 1032, 2056})
       cases.push_back(norm_product(37, k, types, {}));
     cases.push_back(norm_product(1, 64, types, {}));

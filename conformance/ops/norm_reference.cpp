@@ -10,7 +10,7 @@ namespace mulciber::conformance {
 
 namespace {
 
-// 1 / sqrt(mean(value^2) + epsilon).
+// Computes 1 / sqrt(mean(value^2) + epsilon).
 Bounded inverse_root_mean_square(std::span<const Bounded> values, double epsilon) {
   const auto n = static_cast<double>(values.size());
   double squares = 0, error = 0;
@@ -19,7 +19,7 @@ Bounded inverse_root_mean_square(std::span<const Bounded> values, double epsilon
     error += (2 * std::fabs(value.value) + value.error) * value.error;
   }
   const Bounded mean = Bounded(squares, error + sum_error(n + 2, squares)) / Bounded(n);
-  const Bounded root = Bounded(1) / inverse_sqrt(mean + Bounded(epsilon));  // so is sqrt specified
+  const Bounded root = Bounded(1) / inverse_sqrt(mean + Bounded(epsilon));  // sqrt as specified
   return Bounded(1) / root;
 }
 
@@ -44,7 +44,8 @@ HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias
       values[i] = at(x, row * columns + i);
       if (residual) values[i] = values[i] + at(*residual, row * columns + i);
     }
-    // The mean is taken of differences from one element: an offset common to all must cost nothing.
+    // The mean is computed from differences to one element, so that a common offset costs no
+    // accuracy.
     const Bounded origin(values[0].value);
     double sum = 0, size = 0, error = 0;
     for (Bounded& value : values) {

@@ -22,8 +22,8 @@ const char* texel_name(TexelFormat format) {
 
 double largest_step(TexelFormat format) { return format == TexelFormat::kUnorm16 ? 65535 : 255; }
 
-/// Numbers that are no nearer than a tenth of a step to where rounding changes, some of them beyond
-/// 0 and 1.
+/// Numbers at least a tenth of a step away from where rounding changes, some of them beyond 0 and
+/// 1.
 CaseInput steps_input(uint64_t count, TexelFormat format) {
   CaseInput input = {.shape = {count}, .type = DataType::kF32};
   input.fill = [format](std::vector<double>& values, std::mt19937& random) {
@@ -41,7 +41,7 @@ OpCase build_case(uint64_t count, TexelFormat format, KernelTypes types) {
   c.types = types;
   c.exact = true;
   c.must_pass = count == 257;
-  // All may be cut to the same number.
+  // All numbers may be clamped to one.
   c.degenerate = count < 8;
   c.inputs = {steps_input(count, format)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {

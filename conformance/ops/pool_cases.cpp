@@ -20,7 +20,7 @@ struct Variant {
   bool exact = false;
 };
 
-/// Positions of a row that count: all, fewer and fewer, none, and more than there are.
+/// Number of positions of a row that count: all, fewer and fewer, none, and more than exist.
 uint32_t count_of(const Variant& v, uint64_t row) {
   if (v.rows > 1 && row + 1 == v.rows) return static_cast<uint32_t>(v.length + 7);
   return static_cast<uint32_t>(v.length - std::min(v.length, row * 2));
@@ -32,7 +32,7 @@ OpCase build_case(const Variant& v) {
   c.name = fmt::format("{}.r{}_l{}_c{}", kNames[static_cast<size_t>(v.mode)], v.rows, v.length,
                        v.columns);
   if (v.exact) c.name += ".exact";
-  // Of the largest and the last nothing is rounded; of the rest a text of one token.
+  // Maximum and last state are not rounded; the other modes are exact for a text of one token.
   c.exact = v.exact;
   std::vector<uint32_t> counts;
   for (uint64_t row = 0; row < v.rows; ++row) counts.push_back(count_of(v, row));

@@ -13,7 +13,7 @@ CaseInput whole_operand(Shape shape, DataType type, Part part) {
             for (size_t i = 0; i < values.size(); ++i) {
               const uint64_t column = i % k;
               const int odd = (2 * magnitude(random) + 1) * (random() % 2 == 0 ? 1 : -1);
-              // Where K is odd the last column stands alone.
+              // Where K is odd, the last column is in neither half.
               const bool second = part != Part::kFree && column >= half && column < 2 * half;
               values[i] = odd;
               if (second)

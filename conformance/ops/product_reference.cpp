@@ -10,7 +10,7 @@ namespace mulciber::conformance {
 
 namespace {
 
-/// steps: of the type, that rounding may be off by.
+/// steps: by how many of the type's steps rounding may be off.
 void round_operand(DataType type, double steps, const HostTensor& tensor,
                    std::vector<double>& errors) {
   errors.resize(tensor.values.size());
@@ -31,8 +31,8 @@ Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bia
       half_sums_(arithmetic.half_sums && x.type == DataType::kF16 && w.type == DataType::kF16) {
   if (bias) grain_ = std::min(grain_, grain_of(bias->values));
   x_error_ = x.bounds;
-  // Matrix units take halves, or integers as they are; no row with weights in f32 uses them.
-  // Kernels round to bf16 by arithmetic of integers, so to the nearest; drivers round to halves.
+  // Matrix units take halves, or integers unchanged; rows with weights in f32 never use them.
+  // Kernels round to bf16 by integer arithmetic, to the nearest; drivers round to halves.
   if (arithmetic.bf16_operands && w.type == DataType::kBF16 && x.type == DataType::kF32) {
     round_operand(DataType::kBF16, 0.5, x, x_error_);
   } else if (arithmetic.half_operands && w.type != DataType::kF32 && x.type != DataType::kQ8_1) {
@@ -43,9 +43,9 @@ Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bia
     x_error_.clear();
 }
 
-/// What products and sums in f16 may lose before they go to a sum in f32. A product is rounded
-/// once, and so is each sum of up to HALF_SUM_DEPTH of them, in any order; none is larger than the
-/// magnitudes of all of them, and one below the normal numbers may be taken for zero.
+/// The error of products and sums in f16 before they are added to a sum in f32. A product is
+/// rounded once, and so is each sum of up to HALF_SUM_DEPTH of them, in any order; none is larger
+/// than the magnitudes of all of them, and one below the normal numbers may be taken for zero.
 double Product::lost_in_halves(const double* x, const double* w) const {
   double sum = 0, squares = 0;
   const auto add = [&](double error, int times) {
@@ -67,14 +67,14 @@ double Product::lost_in_halves(const double* x, const double* w) const {
 
 Bounded Product::at(uint64_t i, uint64_t j) const {
   const double *x = &x_.values[i * depth_], *w = &w_.values[j * depth_];
-  // A weight in blocks is a sum of two numbers, which a kernel may multiply one by one; but where x
-  // is in blocks too, offsets are taken from sums of integers, which is exact.
+  // A weight in blocks is a sum of two numbers, which a kernel may multiply separately. If x is in
+  // blocks too, offsets are subtracted from sums of integers, which is exact.
   const bool whole_offset = x_.type == DataType::kQ8_1 && BLOCKS_OFFSET(block_format(w_.type)) != 0;
   const double* w_sizes = w_.sizes.empty() || whole_offset ? nullptr : &w_.sizes[j * depth_];
   auto size_of_term = [&](uint64_t p, double product) {
     return std::fabs(w_sizes ? x[p] * w_sizes[p] : product);
   };
-  // Four sums side by side, for the compiler's vectors.
+  // Four independent sums let the compiler use vectors.
   double sums[4] = {}, sizes[4] = {};
   uint64_t p = 0;
   for (; p + 4 <= depth_; p += 4) {
@@ -104,9 +104,10 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
       sum += e;
       squares += e * e;
     }
-    // Roundings of operands are independent of each other; errors they came with need not be.
+    // Roundings of operands are independent of each other; their earlier errors need not be.
     const double operands = x_.bounds.empty() ? independent_errors(sum, squares) : sum;
-    // Matrix units take whole weights, other rows may take what is added to them as further terms.
+    // Matrix units take whole weights; other rows may treat the second number of a weight as
+    // further terms.
     const bool in_two = w_sizes && !x_.bounds.empty();
     const double terms = static_cast<double>(depth_) * (in_two ? 2 : 1) + 2;
     return {value, operands + sum_error(terms, size + sum)};
@@ -117,10 +118,10 @@ Bounded Product::at(uint64_t i, uint64_t j) const {
       return {value, lost + sum_error(static_cast<double>(depth_) / 4 + 2, size + lost)};
   }
   if (sums_exactly(grain_, size)) return value;
-  // A product and an addition per term, and the bias; in blocks the minima are further terms. With
-  // both operands in blocks integers add up exactly over 16 or 32 columns, and a block of 32 adds
-  // at most twice to the sum: for each half, or for the products and the minimum. On its way a term
-  // is rounded six times more: in its scale and that times the sum, by the addition of the
+  // A term has a product and an addition, and there is the bias; in blocks the minima are further
+  // terms. With both operands in blocks, integers are summed exactly over 16 or 32 columns, and a
+  // block of 32 adds at most twice to the sum: for each half, or for the products and the minimum.
+  // A term is rounded six more times: its scale, the scale times the sum, the addition of the
   // halves, x's scale, the bias and y.
   const auto depth = static_cast<double>(depth_);
   const double terms = x_.type == DataType::kQ8_1 ? depth / 16 + 6 : depth * (w_sizes ? 2 : 1) + 2;

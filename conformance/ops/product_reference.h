@@ -7,13 +7,13 @@
 
 namespace mulciber::conformance {
 
-/// x W^T + bias, element by element. x: (..., K); w: (N, K); bias: (N) or null. They must outlive
-/// this.
+/// x W^T + bias, element by element. x: (..., K); w: (N, K); bias: (N) or null. The arguments must
+/// outlive this object.
 class Product {
  public:
   Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias,
           const Arithmetic& arithmetic);
-  /// Row i of x with row j of W.
+  /// The product of row i of x and row j of W.
   Bounded at(uint64_t i, uint64_t j) const;
 
  private:
@@ -24,7 +24,7 @@ class Product {
   uint64_t depth_;
   double grain_;
   bool half_sums_;
-  // Of operands that reach the product rounded, or off already; or empty.
+  // Errors of operands that are rounded before the product or inexact already; may be empty.
   std::vector<double> x_error_, w_error_;
 };
 

@@ -10,7 +10,7 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint64_t kSpare = 5;  // columns of the outputs on either side
+constexpr uint64_t kSpare = 5;  // columns of the outputs on both sides
 
 struct Variant {
   CellKind kind = CellKind::kLstm;
@@ -20,13 +20,12 @@ struct Variant {
   double deviation = 1;
 };
 
-/// Positions of a row: the first has all, the next ones fewer and fewer, down to none.
+/// Positions of a row: the first row has all, the next ones fewer and fewer, down to none.
 uint64_t length_of(const Variant& v, uint64_t row) {
   return v.unequal ? v.length - std::min(v.length, row) : v.length;
 }
 
-/// As devices are asked to compute it: where e^80 bounds the exponential, nothing is left that
-/// counts.
+/// Computed like on a device: where e^80 limits the exponential, the rest is negligible.
 Bounded sigmoid(Bounded x) {
   return Bounded(1) / (Bounded(1) + exp(Bounded(std::min(-x.value, 80.0), x.error)));
 }
@@ -38,7 +37,7 @@ OpCase build_case(const Variant& v) {
   if (v.unequal) c.name += ".unequal";
   if (v.deviation != 1) c.name += "." + name_part(v.deviation);
   c.must_pass = v.hidden >= 64 || v.unequal;
-  // Saturated gates are what large numbers are about.
+  // Large numbers saturate the gates on purpose.
   c.degenerate = v.deviation > 1;
   const uint64_t gates = gates_of(v.kind), states = states_of(v.kind);
   const uint64_t columns = v.hidden + 2 * kSpare;

@@ -14,7 +14,7 @@ enum class Stream : uint8_t { kNone, kAdded, kNormalized };
 
 struct Variant {
   Stream stream = Stream::kNone;
-  double deviation = 1;  // of x
+  double deviation = 1;  // of x's values
   double epsilon = 1e-6;
 };
 
@@ -84,7 +84,7 @@ class RmsNormCases : public OpCases {
     return {{1, 768}, {1, 2048}, {64, 768}, {64, 2048}, {512, 2048}};
   }
 
-  // The norm of a decoder layer: the stream takes up what the sublayer gave.
+  // The norm of a decoder layer: the sublayer's result is added to the stream.
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
     if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
       throw ShapeError("rms norm", "a shape is two positive numbers",
@@ -114,7 +114,7 @@ class RmsNormCases : public OpCases {
       add({5, 67}, {.stream = stream, .epsilon = 1e-12});
       add({5, 128}, {.stream = stream, .deviation = 1e-3});
       add({5, 768}, {.stream = stream, .deviation = 100});
-      add({6, 100}, {.stream = stream, .deviation = 0});  // zeros: epsilon alone under the root
+      add({6, 100}, {.stream = stream, .deviation = 0});  // zeros: only epsilon under the root
     }
     if (types.activation == DataType::kF32) add({4, 64}, {.deviation = 1e15});
     return cases;

@@ -24,8 +24,9 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   if (!v.positions.empty()) c.name += ".positions";
   if (v.page > 0) c.name += fmt::format(".pages_{}", v.page);
   if (v.angle_rows > 0) c.name += fmt::format(".angles_{}", v.angle_rows);
-  // Heads that turn whole are the least, the largest, and those of 64 and 128. The largest, and odd
-  // numbers of pairs, turn halves alone there.
+  // Fully rotated heads on the short list are the smallest, the largest, and those of 64 and 128.
+  // The largest ones, and odd numbers of pairs, are there only with pairs from both halves, not
+  // interleaved.
   const bool whole = v.rotary_size == v.head_size && v.length > 2;
   const bool listed =
       v.head_size == 2 || v.head_size == 64 || v.head_size == 128 || v.head_size == 256;
@@ -125,7 +126,7 @@ class RopeAppendCases : public OpCases {
              .rows = 2,
              .position = 7,
              .value_size = 14});
-        // An odd number of pairs turns, in heads that blocks hold and in others.
+        // An odd number of pairs, in heads that blocks divide and in others.
         for (uint32_t head_size : {16, 64})
           add({.heads = 3,
                .kv_heads = 2,
@@ -136,7 +137,7 @@ class RopeAppendCases : public OpCases {
                .context = 24,
                .positions = {5, 19},
                .page = 8});
-        // Latent attention.
+        // Latent attention's heads.
         add({.heads = 3,
              .kv_heads = 1,
              .head_size = 96,
@@ -165,8 +166,8 @@ class RopeAppendCases : public OpCases {
         add({.rows = 4, .length = 2, .context = 40, .positions = {39, 5, 17, 38}});
         if (gains == interleaved)
           add({.rows = 3, .length = 7, .context = 24, .positions = {5, 0, 20}, .page = 8});
-        // Past the end of cache and table: partly, wholly, and so far that position + token wraps
-        // around.
+        // Positions past the end of cache and table: partly, wholly, and so far that position +
+        // token wraps around.
         add({.length = 4, .context = 6, .position = 4});
         add({.length = 2, .context = 6, .position = 6, .angle_rows = 4});
         add({.length = 3, .context = 6, .position = 0xfffffffe});

@@ -11,7 +11,7 @@
 namespace mulciber::conformance {
 namespace {
 
-/// One head of queries or keys: normalized where there are gains, and rotated.
+/// One head of queries or keys, rotated; normalized first where there are gains.
 std::vector<Bounded> turned_head(const RopeVariant& v, const double* head, const double* gains,
                                  const double* angles) {
   std::vector<Bounded> x(head, head + v.head_size);
@@ -52,7 +52,7 @@ std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
   const HostTensor& angles = inputs[2];
   const uint64_t columns = qkv.shape.columns(), key_columns = uint64_t{v.kv_heads} * v.head_size,
                  value_columns = v.value_columns();
-  // What becomes of keys and values in qkv is left open.
+  // Keys and values in qkv become undefined.
   qkv.bounds.assign(qkv.values.size(), std::numeric_limits<double>::infinity());
   cache.bounds.assign(cache.values.size(), 0);
   for (uint64_t row = 0; row < v.rows; ++row) {

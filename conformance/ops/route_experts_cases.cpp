@@ -43,7 +43,7 @@ void route(const Variant& v, std::span<const double> logits, std::span<const dou
   for (uint64_t e = 0; e < v.experts; ++e)
     choice[e] = scores[e].value + (bias.empty() ? 0 : bias[e]);
   const uint64_t each = v.experts / v.groups;
-  std::vector<std::pair<double, uint64_t>> groups, eligible;  // the best first
+  std::vector<std::pair<double, uint64_t>> groups, eligible;  // best first
   for (uint64_t g = 0; g < v.groups; ++g) {
     std::vector<double> own(choice.begin() + static_cast<std::ptrdiff_t>(g * each),
                             choice.begin() + static_cast<std::ptrdiff_t>((g + 1) * each));

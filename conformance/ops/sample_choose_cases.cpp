@@ -18,7 +18,7 @@ OpCase choose_case(const SampleVariant& v, KernelTypes types) {
   const std::vector<uint32_t> control = control_of(v);
   c.inputs = {words_input(control),
               words_input(std::vector<uint32_t>(layout_of(v).progress_words(), 99))};
-  // Later steps choose the largest logit: nothing is left to rounding.
+  // Later steps choose the largest logit, so rounding decides nothing.
   for (uint32_t step = 0; step < v.steps; ++step) c.inputs.push_back(logits_input(v, v.steps > 1));
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     for (uint32_t step = 0; step < v.steps; ++step)
@@ -110,8 +110,8 @@ class SampleChooseCases : public SampleCases {
       mixed.rows[2].mask = mask_of(vocabulary, 12);
       add(mixed);
     }
-    // Vocabularies of models. Logits spread far, as those of models do: few ids hold most of the
-    // probability.
+    // Vocabularies of models. Logits are widely spread, like those of models: few ids hold most of
+    // the probability.
     for (uint64_t vocabulary : {32000, 151936, 262144, 262208}) {
       add({.vocabulary = vocabulary,
            .rows = rows_with({{.temperature = 0},
@@ -122,7 +122,7 @@ class SampleChooseCases : public SampleCases {
            .deviation = 30,
            .name = "spread"});
     }
-    // Flat: the first filter goes through most chunks.
+    // Flat logits: the first filter reads most chunks.
     add({.vocabulary = 262144,
          .rows = rows_with({{.temperature = 1, .top_k = 1000, .top_p = 0.5f, .typical_p = 0.5f}},
                            262144),
@@ -135,7 +135,7 @@ class SampleChooseCases : public SampleCases {
                            300),
          .levels = 1,
          .name = "ties"});
-    // In the longer rows the chunk with NaN or infinity is not one of the first lanes'.
+    // In the longer rows the chunk with NaN or infinity does not belong to the first lanes.
     for (uint64_t vocabulary : {300, 5003}) {
       add({.vocabulary = vocabulary,
            .rows = rows_with({{.temperature = 0},
@@ -151,7 +151,7 @@ class SampleChooseCases : public SampleCases {
     add({.vocabulary = 5003,
          .rows = rows_with(
              {{.temperature = 1}, {.temperature = 0}, {.temperature = 1, .top_p = 0.5f}}, 5003),
-         .banned = {2501, 5002},  // where infinity and NaN stand
+         .banned = {2501, 5002},  // the positions of infinity and NaN
          .odd_values = true,
          .name = "odd_values_banned"});
     std::vector<uint32_t> all(40);
@@ -160,8 +160,8 @@ class SampleChooseCases : public SampleCases {
          .rows = rows_with({{.temperature = 1}, {.temperature = 0}}, 40),
          .banned = all,
          .name = "all_banned"});
-    // Several steps: stops, limits, an idle row, rings that wrap around. Greedy, so that every step
-    // is exact.
+    // Several steps: stops, limits, an idle row, rings that wrap around. Greedy choices make every
+    // step exact.
     Sampling greedy{.temperature = 0, .repetition_penalty = 2, .penalty_window = 100};
     std::vector<SampleRow> rows = rows_with(std::vector(6, greedy), 12);
     rows[1].last_position = rows[1].position + rows[1].fed + 2;

@@ -11,10 +11,10 @@
 namespace mulciber::conformance {
 namespace {
 
-/// Takes away the ids that are not among the first of an order: ids of equal keys stay or go
-/// together, and stay where those before them add up to less than `target`. Returns by how much of
-/// the target a sum missed it; or how near the keys on both sides of the cut are, times
-/// `key_weight`, where that is less.
+/// Removes the ids that are not among the first of an order. Ids of equal keys are kept or removed
+/// together; they are kept where the earlier ones add up to less than `target`. Returns how far a
+/// sum was from the target, as a share of it; or, if smaller, the distance of the keys on both
+/// sides of the cut, times `key_weight`.
 double keep_first(std::vector<double>& probabilities, const std::vector<double>& keys,
                   double target, bool counted, double key_weight = kInfinity) {
   std::vector<uint32_t> order;
@@ -95,7 +95,7 @@ std::vector<double> penalized(std::span<const double> logits, const Sampling& sa
 Choice choose(std::span<const double> logits, const Sampling& sampling, double u) {
   Choice choice;
   choice.margin = kInfinity;
-  const auto best = std::ranges::max_element(logits);  // the first of equals
+  const auto best = std::ranges::max_element(logits);  // the first of equal ones
   choice.id = *best == -kInfinity ? 0 : static_cast<uint32_t>(best - logits.begin());
   choice.probabilities.assign(logits.size(), 0);
   if (*best == -kInfinity || sampling.temperature == 0) {
@@ -107,7 +107,7 @@ Choice choose(std::span<const double> logits, const Sampling& sampling, double u
   const std::vector<double> keys(logits.begin(), logits.end());
   for (size_t id = 0; id < p.size(); ++id)
     p[id] = std::exp((logits[id] - largest) / sampling.temperature);
-  // Counts are exact in any arithmetic; sums are not.
+  // Counts are exact in any arithmetic, sums are not.
   if (sampling.top_k > 0) keep_first(p, keys, sampling.top_k, true);
   normalize(p);
   if (sampling.top_p < 1)
@@ -129,7 +129,7 @@ Choice choose(std::span<const double> logits, const Sampling& sampling, double u
     for (size_t id = 0; id < p.size(); ++id) {
       if (p[id] > 0) distances[id] = -std::fabs(-std::log(p[id]) - entropy);
     }
-    // Distances that all but meet, from both sides of the entropy, may change places.
+    // Almost equal distances on both sides of the entropy may change their order.
     choice.margin = std::min(choice.margin, keep_first(p, distances, sampling.typical_p, false, 2));
     normalize(p);
   }

@@ -1,4 +1,4 @@
-// Sampling in double precision: what one row chooses, and how near the choice was to another.
+// Sampling in double precision: the choice of one row, and its distance from another choice.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace mulciber::conformance {
 
-/// The first word of Philox 4x32-10 of (step, stream, 0, 0) under the key `seed`, as a number
-/// within (0, 1).
+/// The first word of Philox 4x32-10 of (step, stream, 0, 0) under the key `seed`, as a number in
+/// (0, 1).
 double random_number(uint64_t seed, uint32_t step, uint32_t stream);
 
-/// Whether a choice can be made from logits: none is NaN or infinity.
+/// Whether logits allow a choice: none is NaN or infinity.
 bool are_logits(std::span<const double> logits);
 
-/// Logits after penalties, biases, bans and a mask, of those that are_logits(). history: the whole
+/// Logits after penalties, biases, bans and a mask; they must be are_logits(). history: the whole
 /// sequence.
 std::vector<double> penalized(std::span<const double> logits, const Sampling& sampling,
                               std::span<const uint32_t> history, std::span<const uint32_t> banned,
@@ -24,14 +24,14 @@ std::vector<double> penalized(std::span<const double> logits, const Sampling& sa
 
 struct Choice {
   uint32_t id = 0;
-  /// The smallest share of a total by which a sum missed a decision that would have been another:
-  /// of a filter's threshold, or of the draw. Infinite where the choice is greedy.
+  /// The smallest share of a total by which a sum missed another decision: at a filter's threshold,
+  /// or at the draw. Infinite where the choice is greedy.
   double margin = 0;
-  /// Probabilities of all ids, those that filters took away being 0.
+  /// Probabilities of all ids; 0 for those that filters removed.
   std::vector<double> probabilities;
 };
 
-/// The choice among penalized logits at random number u, by sorting.
+/// Chooses among penalized logits with the random number u, by sorting.
 Choice choose(std::span<const double> logits, const Sampling& sampling, double u);
 
 }  // namespace mulciber::conformance

@@ -38,17 +38,17 @@ OpCase scan_case(const SampleVariant& v, KernelTypes types) {
       const std::vector<double> after =
           penalized(std::span(own, v.vocabulary), row.sampling, std::span(row.history).last(held),
                     v.banned, row.biases, row.mask);
-      std::vector<bool> lost;  // chunks
+      std::vector<bool> lost;  // per chunk
       for (uint64_t begin = 0; begin < v.vocabulary; begin += chunk)
         lost.push_back(!are_logits({own + begin, std::min(chunk, v.vocabulary - begin)}));
       for (uint64_t id = 0; id < v.vocabulary; ++id) {
-        if (!are_logits({own + id, 1})) {  // what a penalty makes of it does not matter
+        if (!are_logits({own + id, 1})) {  // a penalty's result does not matter here
           own[id] = 0;
           logits.bounds[r * v.vocabulary + id] = kInfinity;
           continue;
         }
         if (after[id] == own[id]) continue;
-        // A product or quotient, n times a penalty, and two sums.
+        // The error covers a product or quotient, n times a penalty, and two sums.
         own[id] = after[id];
         if (std::isfinite(after[id]))
           logits.bounds[r * v.vocabulary + id] = 6 * ulp32(std::fabs(after[id]) + 8);
@@ -102,11 +102,12 @@ class SampleScanCases : public SampleCases {
                 .penalty_window = 7}},
               vocabulary);
           v.banned = {1, 4, 200, 255, 256, 4000000};
-          // Of the second row, on ids with penalties and without, and one banned; of the third one.
+          // Biases of the second row, on ids with and without penalties and on a banned one; and of
+          // the third row.
           v.rows[1].biases = {{0, 2.6f},   {3, -1.25f},  {4, 7.f},      {6, -kInfinityF},
                               {255, 0.5f}, {256, -0.5f}, {4000, 100.f}, {4000001, 1.f}};
           v.rows[2].biases = {{2, -100.f}};
-          // Of one row among others, with chunks that are impossible as a whole.
+          // Masks of some rows, one of them with chunks that are impossible as a whole.
           v.rows[1].mask = mask_of(vocabulary, 7);
           std::fill_n(v.rows[1].mask.begin(), std::min<size_t>(v.rows[1].mask.size(), 8), 0u);
           v.rows[2].mask = mask_of(vocabulary, 13);

@@ -11,7 +11,7 @@ namespace mulciber::conformance {
 namespace {
 
 constexpr uint32_t kFirstWord = 5;
-constexpr double kLeastMargin = 2e-5;  // f32 sums of a few hundred thousand terms, with room
+constexpr double kLeastMargin = 2e-5;  // f32 sums of some hundred thousand terms, and some margin
 
 void draw_logits(const SampleVariant& v, uint64_t row, std::span<double> logits,
                  std::mt19937& random) {
@@ -23,7 +23,7 @@ void draw_logits(const SampleVariant& v, uint64_t row, std::span<double> logits,
   }
   if (!v.odd_values) return;
   for (size_t i = 1; i < logits.size(); i += 7) logits[i] = -kInfinity;
-  // One is enough, wherever it stands.
+  // One infinity suffices, at any position.
   if (row % 3 == 1) logits[logits.size() / 2] = kInfinity;
   if (row % 3 == 2) logits[logits.size() - 1] = std::nan("");
 }

@@ -1,4 +1,4 @@
-// What the cases of both sampling kernels are made of.
+// Common parts of the cases of both sampling kernels.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace mulciber::conformance {
 
-/// Rows of one batch, and the logits they choose from.
+/// Rows of one batch, and the logits from which they choose.
 struct SampleVariant {
   uint64_t vocabulary = 100;
   std::vector<SampleRow> rows = {{}};
@@ -17,8 +17,8 @@ struct SampleVariant {
   uint32_t history_capacity = 32, ring = 1;
   uint32_t steps = 1;
   double deviation = 3;     // of the logits
-  double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
-  bool odd_values = false;  // -infinity in all rows; NaN in every third, infinity in the one before
+  double levels = 0;        // above 0: logits are multiples of 1 / levels, so that many are equal
+  bool odd_values = false;  // -infinity in all rows; NaN in every third, infinity before it
   std::string name = {};
 };
 
@@ -26,7 +26,7 @@ SampleStateLayout layout_of(const SampleVariant& v);
 /// The words of control before the first step.
 std::vector<uint32_t> control_of(const SampleVariant& v);
 
-/// A row as the steps before left it.
+/// A row after the previous steps.
 struct SampledRow {
   std::vector<uint32_t> history;
   uint32_t position, fed, token, count, stopped;
@@ -40,21 +40,21 @@ struct SampledRow {
         stopped(row.idle ? SAMPLE_IDLE : SAMPLE_RUNNING) {}
 };
 
-/// One step of a row; returns the margin of its choice.
+/// Does one step of a row; returns the margin of its choice.
 double step_reference(const SampleVariant& v, const SampleRow& given,
                       std::span<const double> logits, SampledRow& row);
 
-/// Logits of one step. Rows whose choice would be a matter of rounding are drawn again, unless
+/// Logits of one step. Rows whose choice would depend on rounding are drawn again, unless
 /// `any_margin`.
 CaseInput logits_input(const SampleVariant& v, bool any_margin);
 
-/// Rows of one batch, each with other settings, seed and history.
+/// Rows of one batch with different settings, seeds and histories.
 std::vector<SampleRow> rows_with(std::vector<Sampling> samplings, uint64_t vocabulary);
 
-/// A mask that allows a part of the ids, the first of all among them; another for each step.
+/// A mask that allows some of the ids, including the first; it differs for each step.
 IdMask mask_of(uint64_t vocabulary, uint64_t step);
 
-/// What the cases of both kernels have in common.
+/// The common part of both kernels' cases.
 class SampleCases : public OpCases {
  public:
   std::string shape_format() const override { return "rows,vocabulary"; }

@@ -39,7 +39,7 @@ OpCase reduction(uint64_t parts, uint64_t rows, uint64_t columns, KernelTypes ty
   if (options.exact) c.name += ".exact";
   c.exact = options.exact;
   if (c.exact) {
-    // Halves hold whole numbers up to 2048.
+    // f16 represents whole numbers up to 2048.
     c.inputs.push_back(whole_input(sums, types.activation, static_cast<int>(1000 / parts)));
     if (options.bias) c.inputs.push_back(whole_input({columns}, DataType::kF32, 500));
     if (existing) c.inputs.push_back(whole_input(result, types.weight, 500));

@@ -19,7 +19,7 @@ OpCase convolution_case(const StateSpaceVariant& v) {
         return inputs[0].values[(row * v.length + t) * 2 * channels + channel];
       };
       for (uint64_t channel = 0; channel < channels; ++channel) {
-        // The input so many tokens before token t of the row; those before the row's first are 0.
+        // The input `distance` tokens before token t of the row; 0 before the row's first token.
         const auto before = [&](uint64_t t, uint64_t distance) {
           if (distance <= t) return input(t - distance, channel);
           if (position_of(v, row) == 0) return 0.0;
@@ -47,8 +47,7 @@ OpCase convolution_case(const StateSpaceVariant& v) {
   return c;
 }
 
-/// log(1 + exp(x)) as the shader computes it; the series falls short of it by no more than the
-/// difference.
+/// log(1 + exp(x)) computed like in the shader; the bound includes the error of the series.
 Bounded softplus(double x) {
   const Bounded e = exp(Bounded(-std::abs(x)));
   const Bounded s = e / (Bounded(2) + e), s2 = s * s;

@@ -17,7 +17,7 @@ uint32_t count_of(const StateSpaceVariant& v, uint64_t row) {
 }
 
 StateSpacePlaces::StateSpacePlaces(const StateSpaceVariant& v) {
-  // The parts of a tensor at place 0 say where they begin.
+  // The parts of a tensor at offset 0 tell where they begin.
   const Tensor all = {.shape = {state_space_elements(v.sizes, v.rows, v.length)}};
   const StateSpaceWork work = state_space_work_in(all, v.sizes, v.rows, v.length);
   convolved = work.convolved.byte_offset / sizeof(float);

@@ -1,4 +1,4 @@
-// What the two ops of a selective state-space layer have in common as cases.
+// Common parts of the cases of both ops of a selective state-space layer.
 #pragma once
 
 #include "conformance/bounds.h"
@@ -14,19 +14,18 @@ struct StateSpaceVariant {
   double deviation = 1;
 };
 
-/// Tokens before a row's, and how many of a row's count.
+/// Tokens before a row's, and the number of a row's tokens that count.
 uint32_t position_of(const StateSpaceVariant& v, uint64_t row);
 uint32_t count_of(const StateSpaceVariant& v, uint64_t row);
 
-/// Where an element stands: of the part of the work that begins behind so many elements, and of a
-/// row's state.
+/// The elements of the work at which its parts begin.
 struct StateSpacePlaces {
   explicit StateSpacePlaces(const StateSpaceVariant& v);
   uint64_t convolved, steps, pairs;
 };
 
-/// The case but for its reference: inputs 0 work, 1 weights, 2 state, 3 control; outputs work and
-/// state. columns: of the weights, for each channel.
+/// Makes the case except for its reference: inputs 0 work, 1 weights, 2 state, 3 control; outputs
+/// work and state. columns: of the weights, for each channel.
 using StateSpaceOp = void (*)(ProgramBuilder&, const StateSpaceSizes&, const StateSpaceWork&,
                               const Tensor&, const SequenceStates&);
 OpCase state_space_case(const StateSpaceVariant& v, StateSpaceOp op, CaseInput weights);
@@ -38,9 +37,9 @@ struct StateSpaceOutputs {
   std::vector<HostTensor> all() const { return {work, state}; }
 };
 
-/// Sizes and kinds of rows that both ops are tried with.
+/// Sizes and kinds of rows for both ops.
 std::vector<StateSpaceVariant> state_space_variants();
-/// Of rows, length and channels. Throws ShapeError.
+/// A variant from rows, length and channels. Throws ShapeError.
 StateSpaceVariant state_space_variant(const char* op, std::span<const uint64_t> shape);
 
 }  // namespace mulciber::conformance

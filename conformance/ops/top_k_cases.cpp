@@ -20,21 +20,21 @@ constexpr uint32_t kNever = 0xffffffff;
 
 struct TopKVariant {
   std::vector<uint32_t> banned;
-  uint32_t spare_banned = 0;  // room beyond what is banned
+  uint32_t spare_banned = 0;  // additional room for banned ids
   uint32_t position = 7;
-  /// Rows of an item; 0: one position and one set of rules for all. Each further item stands a
-  /// position behind the one before; the rules of every other one are for such positions too.
+  /// Rows of an item; 0: one position and one set of rules for all. Each item is one position
+  /// behind the previous one; the rules of every other item also refer to such positions.
   uint32_t item_rows = 0;
   uint32_t forced_index = kNever, forced_id = 0;
-  uint32_t first_index = kNever, first_id = 0;  // the other forced one
-  uint32_t late_from = 0;                       // `late` is not chosen for positions below
+  uint32_t first_index = kNever, first_id = 0;  // the second forced id
+  uint32_t late_from = 0;                       // `late` is not chosen at positions below
   std::vector<uint32_t> late = {};
-  double levels = 0;        // > 0: logits are multiples of 1 / levels, so that many are equal
-  bool odd_values = false;  // -inf in all rows; rows of NaN alone, -inf alone, with a NaN, with inf
+  double levels = 0;        // above 0: logits are multiples of 1 / levels, so that many are equal
+  bool odd_values = false;  // -inf in all rows; rows of only NaN or -inf, with a NaN, with inf
   double offset = 0;
   uint32_t repeats = 0;  // room for ids of each row, one for each position
-  uint32_t words = 0;    // room for others before them
-  uint64_t spare = 0;    // columns of the logits behind the vocabulary, which nothing looks at
+  uint32_t words = 0;    // room for other ids before them
+  uint64_t spare = 0;    // columns of the logits after the vocabulary, which are ignored
 };
 
 class TopKCases : public OpCases {
@@ -86,8 +86,8 @@ class TopKCases : public OpCases {
     add(7, 67, 64, {.odd_values = true});
     add(7, 5000, 3, {.banned = {7, 0, 4999}, .odd_values = true});
     add(7, 5003, 4, {.forced_index = 8, .forced_id = 2, .odd_values = true});
-    // Rules: some ids, the same twice, more room than ids, ids past the vocabulary, all but a few,
-    // all.
+    // Rules: some ids, repeated ids, more room than ids, ids past the vocabulary, all ids but a
+    // few, all ids.
     add(3, 40, 4, {.banned = {0}});
     add(3, 40, 40, {.banned = {39, 39, 12}, .spare_banned = 5});
     add(3, 400, 2, {.banned = range(0, 399)});
@@ -95,13 +95,14 @@ class TopKCases : public OpCases {
     add(2, 130, 9, {.banned = range(0, 130)});
     add(2, 30, 3, {.banned = {1000, 0xfffffffe}});
     add(3, 1000, 5, {.banned = range(100, 900), .levels = 1});
-    // A forced id, at this index and at another.
+    // An id forced at this index and at another one.
     add(2, 90, 4, {.forced_index = 8, .forced_id = 2});
     add(2, 90, 6, {.forced_index = 8, .forced_id = 89});
     add(2, 90, 1, {.forced_index = 8, .forced_id = 0});
     add(2, 90, 4, {.banned = {2}, .forced_index = 8, .forced_id = 2});
     add(2, 90, 4, {.forced_index = 7, .forced_id = 2});
-    // A first and a last one, at the same index and apart; an id that comes too early, and not so.
+    // Two forced ids, at one index and at different ones; an id that comes too early, and one in
+    // time.
     add(2, 90, 4, {.first_index = 8, .first_id = 5});
     add(2, 90, 4, {.forced_index = 8, .forced_id = 2, .first_index = 8, .first_id = 5});
     add(2, 90, 4, {.forced_index = 9, .forced_id = 2, .first_index = 8, .first_id = 5});
@@ -110,7 +111,7 @@ class TopKCases : public OpCases {
       add(9, 12, 6, {.late_from = late_from, .late = {0, 7, 11}});
       add(3, 400, 2, {.banned = range(0, 399), .late_from = late_from, .late = {399}});
     }
-    // Ids of one row alone: fewer than there is room for, and as many.
+    // Ids of a single row: fewer than there is room for, and as many.
     for (uint32_t room : {20u, 8u, 5u}) {
       add(5, 30, 30, {.repeats = room});
       add(5, 1000, 3, {.banned = {4}, .levels = 1, .repeats = room});
@@ -122,7 +123,7 @@ class TopKCases : public OpCases {
       add(2, 6007, 16, {.levels = 0.25, .repeats = 5, .words = words});
     }
     add(300, 1030, 4, {.repeats = 12});
-    // Items at positions of their own: of one row, of several, of which the last is not whole.
+    // Items at positions of their own: of one row, of several rows, with an incomplete last item.
     for (uint32_t item_rows : {1u, 2u, 5u}) {
       add(9, 70, 5, {.item_rows = item_rows, .late_from = 6, .late = {3, 8}, .repeats = 12});
       add(9, 1030, 4, {.item_rows = item_rows, .forced_index = 8, .forced_id = 9});
@@ -137,7 +138,7 @@ class TopKCases : public OpCases {
            .words = 2});
     }
     add(300, 1030, 4, {.item_rows = 4, .forced_index = 8, .forced_id = 2, .repeats = 12});
-    // Rows wider than the vocabulary: whole fours whose last ones are not.
+    // Rows wider than the vocabulary: whole fours whose last columns are ignored.
     for (uint64_t spare : {1, 2, 3, 9}) {
       add(3, 33 - spare, 5, {.spare = spare});
       add(3, 1033 - spare, 5, {.levels = 1, .spare = spare});
@@ -150,7 +151,7 @@ class TopKCases : public OpCases {
   }
 
  private:
-  /// As BeamItem has them, with words that mean nothing before.
+  /// BeamItem's layout, with unused words before it.
   struct ItemRules {
     uint32_t unused[3];
     shader::PositionRules rules;
@@ -189,7 +190,7 @@ class TopKCases : public OpCases {
     if (options.offset != 0) c.name += ".offset";
     if (options.spare > 0) c.name += fmt::format(".spare_{}", options.spare);
 
-    // Few logits stand close together: the logarithm of a probability near one is all rounding.
+    // Few logits are close together: the logarithm of a probability near one is mostly rounding.
     const uint64_t stride = vocabulary + options.spare;
     CaseInput logits = normal_input({rows, stride}, DataType::kF32, vocabulary < 8 ? 0.5 : 3);
     logits.fill = [=, normal = logits.fill](std::vector<double>& values, std::mt19937& random) {
@@ -212,7 +213,7 @@ class TopKCases : public OpCases {
       values[4 * stride + vocabulary - 1] = std::nan("");
       values[5 * stride + 7] = std::nan("");  // banned in one case
     };
-    // Words that mean nothing stand before, between and after the rules.
+    // Unused words are placed before, between and after the rules.
     ControlLayout layout(1);
     TokenRules rules;
     const uint32_t items =
@@ -239,7 +240,7 @@ class TopKCases : public OpCases {
     control.fill(rules.banned, 3);
     control.set_list(rules.banned, options.banned);
     if (rules.ends) control.set_list(*rules.ends, options.late);
-    // What stands behind the position is not looked at.
+    // Words after the position are ignored.
     std::vector<uint32_t> forbidden(rows * by_row);
     std::mt19937 random(1);
     for (uint32_t& id : forbidden)
@@ -248,7 +249,7 @@ class TopKCases : public OpCases {
     c.inputs = {logits, words_input(control.words())};
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       Tensor result = top_k(builder, inputs[0], k, inputs[1], rules, vocabulary);
-      // The same words twice: as floats for the values, as words for the ids.
+      // The words appear twice: as floats for the values, as words for the ids.
       std::vector<Tensor> outputs = {words_of(result, DataType::kF32, 0, rows * k * 2),
                                      words_of(result, DataType::kU32, 0, rows * k * 2)};
       for (Tensor& output : outputs) output.shape = {rows, k * 2ull};
@@ -258,7 +259,7 @@ class TopKCases : public OpCases {
     c.must_pass = vocabulary <= 300
                       ? edge_of_a_tile || k == 5
                       : vocabulary < 10000 && (options.words == 0 || options.words == 5);
-    // Ties, rules and odd values leave few results that differ: they are what such a case is about.
+    // Ties, rules and odd values leave few different results, which is what such a case is about.
     c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() ||
                    options.forced_index != kNever || options.first_index != kNever ||
                    options.late_from > 0 || by_row > 0;

@@ -11,10 +11,10 @@ namespace mulciber::conformance {
 namespace {
 
 struct PatchVariant {
-  uint64_t pictures = 1, down = 1, across = 1;  // patches
+  uint64_t pictures = 1, down = 1, across = 1;  // counts of images and of patches
   uint32_t size = 1, channels = 3, zero_rows = 0;
   bool bytes = false;  // pixels are words of four bytes
-  bool exact = false;  // whole numbers that are not normalized
+  bool exact = false;  // whole numbers without normalization
 };
 
 OpCase patch_case(const PatchVariant& v, KernelTypes types) {
@@ -30,7 +30,7 @@ OpCase patch_case(const PatchVariant& v, KernelTypes types) {
   PatchOptions options = {
       .size = v.size, .channels = v.channels, .zero_rows = v.zero_rows, .result = types.activation};
   if (!v.exact) {
-    // What preprocessor_config.json says of pictures of ImageNet, of bytes.
+    // The normalization of ImageNet's bytes in preprocessor_config.json.
     options.scale = {0.0171247f, 0.0175070f, 0.0174292f, 0.02f};
     options.shift = {-2.117904f, -2.035714f, -1.804444f, 0.25f};
   }

@@ -1,4 +1,4 @@
-// Two runs side by side: which cases came out differently, for better or for worse.
+// Compares two runs: the cases whose results differ, for better or worse.
 #pragma once
 
 #include <optional>
@@ -19,16 +19,17 @@ struct Change {
   std::optional<Status> before;  // nothing: the case is new
   Status now = Status::kPass;
   Direction direction = Direction::kOther;
-  std::string detail;  // of the run that is worse
+  std::string detail;  // from the run that is worse
 };
 
-/// Whether `now` is worse than `before`, better, or another of the same kind: Pass, QualityWarning,
-/// NotSupported, Waiver, Mistrusted stand in this order, and all others together last.
+/// Whether `now` is worse than `before`, better, or different on the same level. The levels are, in
+/// this order, Pass, QualityWarning, NotSupported, Waiver, Mistrusted, and last all others
+/// together.
 Direction compare_statuses(Status before, Status now);
 
-/// Cases of `now` whose status differs from the one before, worse ones first. A case that `before`
-/// lacks is worse when it is not good, else other. Cases that only `before` has are no change: a
-/// run may be of a part.
+/// Cases of `now` with another status than before, worse ones first. A case that `before` lacks is
+/// worse when it is not good, else other. Cases that only `before` has are not changes, because a
+/// run may be partial.
 std::vector<Change> changes(const std::vector<CaseRecord>& before,
                             const std::vector<CaseRecord>& now);
 

@@ -15,7 +15,7 @@
 namespace mulciber::conformance {
 namespace {
 
-// VkDriverId by number, so that older headers do not take names away.
+// VkDriverId by number, so that older headers do not lack names.
 constexpr const char* kDriverIds[] = {nullptr,
                                       "amd_proprietary",
                                       "amd_open_source",
@@ -44,7 +44,7 @@ constexpr const char* kDriverIds[] = {nullptr,
                                       "imagination_open_source_mesa",
                                       "mesa_honeykrisp"};
 
-// Byte by byte, so that any tool can check a module's hash.
+// Hashed byte by byte, so that any tool can check a module's hash.
 void add_module(Fnv1a& hash, std::span<const uint32_t> words) {
   for (uint32_t word : words) {
     for (int shift = 0; shift < 32; shift += 8) hash.add(static_cast<uint8_t>(word >> shift));

@@ -1,4 +1,4 @@
-// What a run of the suite tests: device, driver, shaders and the suite itself.
+// The subject of a run of the suite: device, driver, shaders and the suite itself.
 #pragma once
 
 #include "conformance/records/record.h"
@@ -7,15 +7,15 @@
 
 namespace mulciber::conformance {
 
-/// `device` as opened, masks included.
+/// `device`: as opened, including masks.
 Fingerprint fingerprint_of(const Device& device, const RunOptions& options);
 
-/// 16 digits over the ids and the SPIR-V of all rows of this build: 64-bit FNV-1a.
+/// 16 digits: a 64-bit FNV-1a hash of the ids and SPIR-V of all rows of this build.
 std::string spirv_hash();
-/// Those rows and what made them: "glslang 11:12.0.0, SPIR-V ddd32ccbde485313".
+/// The rows' hash and their compiler: "glslang 11:12.0.0, SPIR-V ddd32ccbde485313".
 std::string describe_shaders();
 
-/// "mesa_llvmpipe"; "driver 99" for one that Vulkan named later.
+/// "mesa_llvmpipe"; "driver 99" for an id that newer versions of Vulkan named.
 std::string driver_id_name(VkDriverId id);
 
 }  // namespace mulciber::conformance

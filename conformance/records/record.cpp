@@ -31,7 +31,7 @@ void read(const Json& object, const char* name, Value& value) {
   if (const auto found = object.find(name); found != object.end()) value = found->get<Value>();
 }
 
-/// Calls `visit` with name and value of each member that two runs of one experiment share.
+/// Calls `visit` with name and value of each member that is equal in runs of one experiment.
 template <typename Print, typename Visit>
 void visit_members(Print& f, Visit&& visit) {
   visit("device", f.device);
@@ -100,7 +100,7 @@ CaseRecord case_of(const Json& line) {
   return r;
 }
 
-// What `use` makes of a line; errors of the JSON library and of a status become one of ours.
+// Applies `use` to a line; errors of the JSON library and of a status become ModelErrors.
 template <typename Use>
 auto with_line(std::string_view line, const std::string& where, Use&& use) {
   const char* kRemedy = "give a record that `mulciber conform` wrote";
@@ -119,7 +119,8 @@ std::string kind_of(const Json& line) { return line.at("kind").get<std::string>(
 }  // namespace
 
 std::string difference(const Fingerprint& now, const Fingerprint& before) {
-  // Two walks, for the members have several types: one writes each value down, the other compares.
+  // Two passes, because the members have several types: one writes each value down, the other
+  // compares.
   std::vector<std::string> values;
   visit_members(before,
                 [&](const char*, const auto& value) { values.push_back(json_line(Json(value))); });
@@ -195,7 +196,7 @@ RunRecord read_run(const std::filesystem::path& file) {
   std::unordered_map<std::string, size_t> places;
   std::string line;
   size_t number = 0;
-  // A line without its end was cut off: getline then meets the end of the file.
+  // A line without its end was cut off: getline then reaches the end of the file.
   while (std::getline(in, line) && !in.eof()) {
     const std::string where = fmt::format("{}:{}", file.string(), ++number);
     with_line(line, where, [&](const Json& json) {

@@ -1,4 +1,4 @@
-// What came of a case.
+// The result of a case.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@ namespace mulciber::conformance {
 enum class Status : uint8_t {
   kPass,
   kFail,            // a wrong result, or a write outside the outputs
-  kFlaky,           // not the same bits from run to run, or in another order of workgroups and
-                    // subgroups, or a crash that did not happen again
-  kNotSupported,    // the device lacks something; the detail names it
-  kQualityWarning,  // within what the operation may lose, but worse than the row is expected to be
+  kFlaky,           // other bits in another run or another order of workgroups and subgroups, or a
+                    // crash that did not repeat
+  kNotSupported,    // the device lacks a feature, which the detail names
+  kQualityWarning,  // within its bounds, but worse than expected from the row
   kMistrusted,      // the inputs make the check meaningless
   kResourceError,   // out of memory
   kTimeout,
   kCrash,
   kDeviceLost,
-  kInternalError,  // a fault of the suite
-  kWaiver,         // fails, and is known to
+  kInternalError,  // a fault of the suite itself
+  kWaiver,         // a known failure
 };
 inline constexpr int kStatusCount = 12;
 
 /// "Pass", "NotSupported", ...
 const char* name_of(Status status);
-/// What it means, in a sentence, for a person.
+/// Explains a status in a sentence.
 const char* meaning_of(Status status);
 /// The status of that name, or nothing.
 std::optional<Status> status_from(std::string_view name);
@@ -37,13 +37,13 @@ bool is_good(Status status);
 
 struct CaseResult {
   Status status = Status::kInternalError;
-  std::string detail;  // the worst element with both values, what is missing, or what went wrong
+  std::string detail;      // the worst element with both values, the missing feature, or the fault
   double worst_error = 0;  // largest error over its bound: passes up to 1
   double nmse = 0;         // squared error over squared expected values, over all outputs
-  uint32_t repeats = 0;    // runs compared bit by bit
-  double seconds = 0;      // host time, compilation included
-  /// Other orders of workgroups and subgroups that gave the same bits, the last of them perhaps
-  /// others: "reverse", "random 1".
+  uint32_t repeats = 0;    // number of runs compared bit by bit
+  double seconds = 0;      // elapsed time, including compilation
+  /// Other orders of workgroups and subgroups that ran: all gave equal bits, except perhaps the
+  /// last one. "reverse", "random 1".
   std::vector<std::string> orders = {};
 };
 

@@ -1,4 +1,4 @@
-// A run in words: what every report says of it.
+// Describes a run in words, for all reports.
 #pragma once
 
 #include <string>
@@ -13,16 +13,15 @@ enum class Tone { kGood, kBad, kUnknown };
 
 struct RunVerdict {
   Tone tone;
-  std::string sentence;  // for somebody who knows Vulkan, and nothing of this suite
+  std::string sentence;  // for a reader who knows Vulkan but not this suite
 };
 RunVerdict verdict_of(const RunRecord& run);
 
-/// "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)": the driver, and the masks where there are any.
+/// "llvmpipe, Mesa 22.3.6 (LLVM 15.0.6)": the driver, and the masks, if any.
 std::string title_of(const Fingerprint& fingerprint);
-/// What there is to tell of a fingerprint, by name, in the order in which a person wants to read
-/// it. Without the hashes of single rows.
+/// The facts of a fingerprint by name, in a readable order, without the hashes of single rows.
 std::vector<std::pair<std::string, std::string>> facts_of(const Fingerprint& fingerprint);
-/// 5625 is "5,625".
+/// Formats 5625 as "5,625".
 std::string with_commas(size_t number);
 
 }  // namespace mulciber::conformance

@@ -1,4 +1,4 @@
-// Failures that are known, as data: on which driver, of which cases, why, and where to read more.
+// Known failures, as data: driver, cases, reason, and where to read more.
 #pragma once
 
 #include <array>
@@ -14,33 +14,33 @@ struct Waiver {
   using Version = std::array<uint32_t, 3>;
   static constexpr Version kNewest = {0xffffffffu, 0xffffffffu, 0xffffffffu};
 
-  std::string driver;               // Fingerprint::driver_id; "" any
+  std::string driver;               // Fingerprint::driver_id; "" for any
   Version from = {}, to = kNewest;  // driver versions, inclusive
-  std::string device;               // part of the device's name; "" any
+  std::string device;               // part of the device's name; "" for any
   std::string cases;                // a glob over names
   std::string reason;
   std::string link;
 };
 
-/// Those that come with the suite.
+/// The waivers built into the suite.
 const std::vector<Waiver>& known_waivers();
 
 /// Reads a file: [{"driver": "mesa_llvmpipe", "from": "22.3.0", "to": "22.3.6", "device": "LLVM",
-/// "cases": "mulciber.matmul.*", "reason": "...", "link": "..."}]; cases and reason must be there.
+/// "cases": "mulciber.matmul.*", "reason": "...", "link": "..."}]; cases and reason are mandatory.
 /// Throws ModelError.
 std::vector<Waiver> read_waivers(const std::filesystem::path& file);
 
-/// Whether a waiver is for that driver, version and device.
+/// Whether a waiver applies to that driver, version and device.
 bool applies(const Waiver& waiver, const Fingerprint& fingerprint);
 
 /// The waivers of one run.
 class Waivers {
  public:
   Waivers(const std::vector<Waiver>& all, const Fingerprint& fingerprint);
-  /// Turns what is not good into Waiver, where one covers it.
+  /// Changes a bad status to Waiver where a waiver covers the case.
   void apply(CaseRecord& record);
-  /// One line for each that covered none of `cases` though it is for this device, when all cases
-  /// have run: either no case has that name, or none of them fails any more.
+  /// One line for each waiver for this device that covered none of `cases`, when all cases have
+  /// run: either no case has that name, or none of them fails any more.
   std::vector<std::string> unused(const std::vector<CaseRecord>& cases) const;
 
  private:

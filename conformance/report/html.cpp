@@ -35,7 +35,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-/// The lines of a run, as its file has them.
+/// The lines of a run, like in its file.
 std::string lines_of(const RunRecord& run) {
   std::string lines = to_line(run.fingerprint) + '\n';
   for (const CaseRecord& record : run.cases) lines += to_line(record) + '\n';

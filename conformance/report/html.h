@@ -1,4 +1,4 @@
-// A run, or two to compare, as one HTML page that needs no other file and no network.
+// Writes a run, or two for comparison, as one HTML page that needs no other file and no network.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace mulciber::conformance {
 
-/// `other`: a run from before, to compare with; or null. The page lets a person load one later too.
+/// `other`: an earlier run to compare with, or null. A reader of the page can also load one later.
 std::string to_html(const RunRecord& run, const RunRecord* other = nullptr);
 
 }  // namespace mulciber::conformance

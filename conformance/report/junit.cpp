@@ -9,7 +9,7 @@
 namespace mulciber::conformance {
 namespace {
 
-/// For an attribute or text. XML 1.0 has no place for most control characters, in no spelling.
+/// Escapes an attribute or text. XML 1.0 cannot represent most control characters.
 std::string escaped(const std::string& text) {
   std::string out;
   for (unsigned char c : text) {
@@ -20,7 +20,7 @@ std::string escaped(const std::string& text) {
       case '"': out += "&quot;"; break;
       case '\n': out += "&#10;"; break;
       case '\t': out += "&#9;"; break;
-      // What a driver says need not be UTF-8, which the file claims to be.
+      // A driver's message need not be UTF-8, but the file must be.
       default: out += c < ' ' || c >= 127 ? '?' : static_cast<char>(c);
     }
   }
@@ -107,7 +107,7 @@ void add_case(Suite& suite, const CaseRecord& record) {
 }  // namespace
 
 std::string to_junit(const RunRecord& run) {
-  std::vector<Suite> suites;  // in the order in which their ops came
+  std::vector<Suite> suites;  // in the order in which their ops occurred
   for (const CaseRecord& record : run.cases) {
     auto suite = suites.begin();
     while (suite != suites.end() && suite->op != record.op) ++suite;

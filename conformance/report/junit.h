@@ -1,4 +1,4 @@
-// A run as JUnit XML, which CI servers show: a test suite per op, a test case per case.
+// Writes a run as JUnit XML, which CI servers show: a test suite per op, a test case per case.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace mulciber::conformance {
 
 /// Fail and Flaky are failures; NotSupported and Waiver are skipped; Pass and QualityWarning pass,
-/// the latter with a word on standard output; all else are errors, as is a run that did not come to
-/// its end. The fingerprint is the properties of each suite.
+/// the latter with a message on standard output. All other statuses are errors, and so is a run
+/// that did not reach its end. Each suite has the fingerprint as properties.
 std::string to_junit(const RunRecord& run);
 
 }  // namespace mulciber::conformance

@@ -34,9 +34,9 @@ Counts counts_of(const RunRecord& run, const std::string& op = "") {
   return counts;
 }
 
-/// "llvmpipe 22.3.6", "llvmpipe 22.3.6 with `no-subgroup`"; where a driver was run with subgroups
-/// of several sizes, as an environment variable of some drivers has them, "llvmpipe 22.3.6,
-/// subgroups of 16"; "... under validation".
+/// "llvmpipe 22.3.6", "llvmpipe 22.3.6 with `no-subgroup`"; where a driver ran with several
+/// subgroup sizes (some drivers have an environment variable for it), "llvmpipe 22.3.6, subgroups
+/// of 16"; "... under validation".
 std::vector<std::string> labels_of(const std::vector<RunRecord>& runs) {
   const auto driver = [](const Fingerprint& f) {
     return fmt::format("{} {}", f.driver_name.empty() ? f.device : f.driver_name, f.driver_version);
@@ -58,7 +58,7 @@ std::vector<std::string> labels_of(const std::vector<RunRecord>& runs) {
   return labels;
 }
 
-/// "1,325", "1,325, 162 not run", "3 failed, 1,322": what failed stands first and in bold.
+/// "1,325", "1,325, 162 not run", "3 failed, 1,322": failures come first, in bold.
 std::string cell(const Counts& c) {
   if (c.pass + c.unsupported + c.quality + c.waived + c.failed == 0) return "";
   std::string text;

@@ -1,4 +1,4 @@
-// Runs on several drivers side by side, as Markdown: docs/reference/conformance-results.md.
+// Compares runs on several drivers, as Markdown: docs/reference/conformance-results.md.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace mulciber::conformance {
 
-/// suite_cases: how many cases a whole run has. findings: Markdown kept by hand, of faults found in
-/// drivers; or "".
+/// suite_cases: number of cases in a whole run. findings: hand-written Markdown about faults found
+/// in drivers; or "".
 std::string matrix_markdown(const std::vector<RunRecord>& runs, size_t suite_cases,
                             std::string_view findings);
 

@@ -1,4 +1,4 @@
-/* What case.h is made of, and what every part of the program uses. */
+/* Types of case.h, and definitions for every part of the program. */
 #pragma once
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "recent_vulkan.h"
 
 enum type { F32, F16, U32, Q8_0, Q8_1 };
-/* Features, as bits: those that the shaders need, and those that were enabled when the case was
- * seen. */
+/* Features, as bits: those that the shaders need, and those that were enabled when the case
+ * occurred. */
 enum {
   STORAGE_16 = 1,
   STORAGE_8 = 2,
@@ -30,10 +30,10 @@ enum {
   TEXEL_LOADS = 2048
 };
 
-struct constant { /* of specialization */
+struct constant { /* specialization constant */
   uint32_t id, value;
 };
-struct range { /* of the one buffer */
+struct range { /* part of the one buffer */
   uint64_t offset, bytes;
 };
 struct node { /* one dispatch */
@@ -44,7 +44,7 @@ struct node { /* one dispatch */
   const struct range*
       buffers; /* bindings 0, 1, ... of set 0, or addresses ahead of the push constants */
   uint32_t buffer_count;
-  uint32_t texels; /* bits: bindings that are texel buffers of uvec4, also beside addresses */
+  uint32_t texels; /* bits: bindings that are texel buffers of uvec4, also with addresses */
   const uint32_t* push;
   uint32_t push_words;
   bool by_address;
@@ -58,12 +58,11 @@ struct input {
 };
 struct output {
   const char* expected; /* doubles */
-  const char*
-      bounds; /* doubles: how far each element may be off, infinite: any; null: not at all */
+  const char* bounds;   /* doubles: error bound of each element, infinite: any; null: exact */
   enum type type;
   uint64_t offset, rows, columns;
-  double usual_row_error; /* root mean square of a row's errors over that of its values; 0: nothing
-                             is usual */
+  double usual_row_error; /* root mean square of a row's errors over that of its values; 0: none is
+                             expected */
 };
 #include "case.h"
 
@@ -91,7 +90,7 @@ static bool has_set(const struct node* node) { return !node->by_address || node-
 static void check(VkResult result, const char* call) {
   if (result == VK_SUCCESS) return;
   fprintf(stderr, "repro: %s gave %d\n", call, (int)result);
-  /* A lost device is what a case may be about. */
+  /* A case may be about a lost device. */
   exit(result == VK_ERROR_DEVICE_LOST ? WRONG : NOT_RUN);
 }
 

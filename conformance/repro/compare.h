@@ -1,4 +1,4 @@
-/* What the device computed against what is expected, element by element. */
+/* Compares the device's results with the expected ones, element by element. */
 #pragma once
 
 #include "case_types.h"
@@ -11,8 +11,8 @@ static double half(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-/* Of Q8_0: a byte for each column, 2 bytes for every 32, padded to 16; of Q8_1 8 bytes for every
- * 32. */
+/* A row of Q8_0 has a byte for each column, 2 bytes for every 32 columns, padded to 16; one of Q8_1
+ * has 8 bytes for every 32 columns. */
 static size_t row_bytes(const struct output* output) {
   const size_t columns = output->columns;
   if (output->type == Q8_0) return (columns / 4 + (columns / 32 + 1) / 2 + 3) / 4 * 16;
@@ -20,7 +20,8 @@ static size_t row_bytes(const struct output* output) {
   return columns * (output->type == F16 ? 2 : 4);
 }
 
-/* Of Q8_1, whose scales come with the sums of 16 integers each: no number where one is wrong. */
+/* The scale of a Q8_1 block, which also has the sums of 16 integers each: NaN where a sum is wrong.
+ */
 static double scale_of_block(const char* integers, const char* scales) {
   for (int half_of_it = 0; half_of_it < 2; ++half_of_it) {
     int16_t stored;
@@ -61,8 +62,8 @@ static double element(const char* memory, const struct output* output, uint64_t 
   return value;
 }
 
-/* How far a result is off. NaN is right where NaN is expected, an infinity where that infinity is,
- * or where the type may not hold the number. */
+/* The error of a result. NaN is right where NaN is expected, an infinity where that infinity is
+ * expected, or where the type may not hold the number. */
 static double error_of(double got, double want, double bound, enum type type) {
   const double largest = type == F16 ? 65504 : type == U32 ? 4294967295.0 : 3.4028234663852886e38;
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
@@ -88,7 +89,7 @@ static bool compare(const char* memory, size_t index) {
   for (uint64_t row = 0; row < output->rows; ++row) {
     double squares = 0, errors = 0;
     for (uint64_t i = row * output->columns; i < (row + 1) * output->columns; ++i) {
-      if (isinf(bounds[i])) continue; /* not looked at */
+      if (isinf(bounds[i])) continue; /* not checked */
       const double error =
           error_of(element(memory, output, i), expected[i], bounds[i], output->type);
       const double share = error == 0 ? 0 : error / bounds[i];
@@ -100,7 +101,7 @@ static bool compare(const char* memory, size_t index) {
       errors += error * error;
       squares += isfinite(expected[i]) ? expected[i] * expected[i] : 0;
     }
-    /* A row of (nearly) zeros is held to the scale of its tensor, reduced a million times. */
+    /* A row of (near) zeros is measured by the scale of its tensor, times 1e-6. */
     const double scale =
         fmax(sqrt(squares / (double)output->columns), 1e-6 * sqrt(all / (double)elements));
     if (errors > 0)

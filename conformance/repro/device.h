@@ -1,4 +1,4 @@
-/* The device, with the features that the case was seen with, and memory on it. */
+/* The device, with the features with which the case occurred, and memory on it. */
 #pragma once
 
 #include "case_types.h"
@@ -8,7 +8,7 @@ static VkPhysicalDevice physical;
 static VkDevice device;
 static VkQueue queue;
 static uint32_t family;
-static uint32_t api_version; /* what instance and device share */
+static uint32_t api_version; /* of instance and device */
 static bool size_control;    /* a subgroup size may be required */
 
 static bool has_extension(const char* name) {
@@ -26,7 +26,8 @@ static void choose_device(int wanted) {
   uint32_t version = VK_API_VERSION_1_1;
   vkEnumerateInstanceVersion(&version);
   if (version > VK_HEADER_VERSION_COMPLETE) version = VK_HEADER_VERSION_COMPLETE;
-  /* The newest that is used here: a driver may refuse an instance of one newer than its own. */
+  /* The newest version used here: a driver may refuse an instance of a version newer than its own.
+   */
   if (version > VK_MAKE_API_VERSION(0, 1, 3, VK_HEADER_VERSION))
     version = VK_MAKE_API_VERSION(0, 1, 3, VK_HEADER_VERSION);
   VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
@@ -59,7 +60,7 @@ static void choose_device(int wanted) {
   if (api_version < VK_API_VERSION_1_1) give_up("the device is older than Vulkan 1.1", "");
 }
 
-/* The chain of features and the extensions of the device that is made. */
+/* The features and extensions of the device to make. */
 static const char* extensions[8];
 static uint32_t extension_count;
 static VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
@@ -173,8 +174,7 @@ static void choose_features(void) {
          "matrices of bf16", &bf16, 0, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
 }
 
-/* Subgroups of SUBGROUP_SIZE are baked into the constants: another size needs a repro written
- * there. */
+/* SUBGROUP_SIZE is part of the constants: another size needs a repro written on such a device. */
 static void check_limits(void) {
   VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
@@ -289,7 +289,7 @@ static void destroy_buffer(struct buffer* buffer) {
   vkFreeMemory(device, buffer->memory, NULL);
 }
 
-/* Poison everywhere, and the inputs: what a kernel forgets to write, or writes elsewhere, shows. */
+/* Writes poison everywhere, then the inputs, to expose missing writes and writes elsewhere. */
 static void fill(void* memory) {
   for (uint64_t i = 0; i < MEMORY_BYTES / 4; ++i) ((uint32_t*)memory)[i] = POISON;
   for (size_t i = 0; i < COUNT(inputs); ++i) {

@@ -4,7 +4,7 @@
 #include "device.h"
 
 struct pipeline {
-  VkDescriptorSetLayout set_layout; /* null where all buffers come as addresses */
+  VkDescriptorSetLayout set_layout; /* null where all buffers are addresses */
   VkPipelineLayout layout;
   VkPipeline pipeline;
   VkDescriptorSet set;
@@ -81,7 +81,7 @@ static void make_pipeline(const struct node* node, struct pipeline* made) {
   free(entries);
 }
 
-static VkBufferView* views; /* of texel buffers */
+static VkBufferView* views; /* for texel buffers */
 static uint32_t view_count;
 
 static const VkBufferView* make_texels(VkBuffer buffer, const struct range* where) {

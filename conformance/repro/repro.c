@@ -1,7 +1,7 @@
-/* Runs one compute case on a Vulkan device and compares the results with those expected.
+/* Runs one compute case on a Vulkan device and compares its results with the expected ones.
  *
- * case.h holds the case (dispatches, constants, where each buffer stands), *.spv the shaders, *.bin
- * the tensors; README.md says what they are. Needs the Vulkan loader and nothing else.
+ * case.h holds the case (dispatches, constants, offset of each buffer), *.spv the shaders, *.bin
+ * the tensors; README.md describes them. Needs the Vulkan loader and nothing else.
  *
  *   repro [--device NUMBER] [--repeat COUNT]
  *
@@ -25,7 +25,7 @@ static void record(VkCommandBuffer commands, const struct pipeline* pipelines,
   const VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
   VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
-  /* What the last replay read and wrote. */
+  /* Waits for reads and writes of the last replay. */
   barrier(commands, copy, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, copy,
           VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
   VkBufferCopy all = {0, 0, MEMORY_BYTES};

@@ -12,7 +12,7 @@
 namespace mulciber::conformance {
 namespace {
 
-/// (heads, in, out) to (heads, out, in).
+/// Converts (heads, in, out) to (heads, out, in).
 std::vector<float> transposed(const Recorded& recorded) {
   const uint64_t in = recorded.shape[1], out = recorded.shape[2];
   std::vector<float> values(recorded.values.size());
@@ -45,7 +45,7 @@ void AttentionEntry::read() {
   const Recorded q = tensor("q", {batch, heads, q_len, d_q}),
                  k = tensor("k", {batch, kv_heads, kv_len, d_k}),
                  v = tensor("v", {batch, kv_heads, kv_len, d_v});
-  // Keys and values are two tensors here, as in a key-value memory.
+  // Keys and values are two tensors here, like in a key-value memory.
   input({batch, q_len, heads * d_q}, side_by_side(q), type);
   input({batch, kv_len, kv_heads * d_k}, side_by_side(k), type);
   input({batch, kv_len, kv_heads * d_v}, side_by_side(v), type);

@@ -1,4 +1,4 @@
-// An entry of attention.json: what it asks for, read from both files.
+// An entry of attention.json with its tensors.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace mulciber::conformance {
 
-/// The attention of an entry, with its weights by their places among the inputs; -1: absent.
+/// The attention of an entry, with its weights by their indices among the inputs; -1: absent.
 struct AttentionParts {
   AttentionOptions options;
   AttentionControl control;
   int query = -1, key = -1, query_bias = -1, vector = -1, center_hidden = -1, center_out = -1;
 };
 
-/// An entry on its way to a case: the attention it describes, and its tensors as inputs. Queries,
+/// Converts an entry to a case: the attention it describes, and its tensors as inputs. Queries,
 /// keys and values are the first three inputs, the words of control the fourth.
 struct AttentionEntry {
   const Json& json;
@@ -42,10 +42,10 @@ struct AttentionEntry {
     inputs.push_back(recorded_input(shape, std::move(values), as));
     return static_cast<int>(inputs.size()) - 1;
   }
-  /// A weight per head, (heads, out, in), as one of all heads.
+  /// Adds a weight per head, (heads, out, in), as one weight of all heads.
   int weight(const std::vector<float>& values, uint64_t out, uint64_t in);
 
-  /// Reads all of it. Throws ModelError, Json::exception.
+  /// Reads the whole entry. Throws ModelError, Json::exception.
   void read();
 
  private:
@@ -55,7 +55,7 @@ struct AttentionEntry {
   void read_extra();
 };
 
-/// (batch, heads, length, size) as (batch, length, heads * size).
+/// Converts (batch, heads, length, size) to (batch, length, heads * size).
 std::vector<double> side_by_side(const Recorded& heads);
 
 }  // namespace mulciber::conformance

@@ -30,7 +30,7 @@ HostTensor project(const HostTensor& x, const HostTensor& weight, const HostTens
   return y;
 }
 
-/// Columns [first, first + columns) of x beside those of y.
+/// Concatenates columns [first, first + columns) of x and of y.
 HostTensor beside(const HostTensor& x, const HostTensor& y) {
   const uint64_t a = x.shape.columns(), b = y.shape.columns();
   HostTensor both{{x.shape[0], x.shape[1], a + b}, x.type, {}, {}};
@@ -45,13 +45,13 @@ HostTensor beside(const HostTensor& x, const HostTensor& y) {
   return both;
 }
 
-/// Recorded values with the bounds of a reference that was computed from the same inputs, but not
-/// more than 1e-5 of the largest. Of f16 storage 2e-3 of the largest, and more only where storage
-/// alone costs it: where the reference, exact but for inputs, weights and projections rounded to
-/// f16, is itself more than 1.5e-3 off. In the 115 entries for which this was written these are 20
-/// numbers of six tensors; the maps of local_p__longformer (2.1e-3 off), local_p__none (2.2e-3) and
-/// lowrank__bigbird (2.3e-3) cannot be met within 2e-3. The first two are off as much with 32-bit
-/// projections.
+/// Sets recorded values with the bounds of a reference that was computed from equal inputs, limited
+/// to 1e-5 of the largest value. For f16 storage the limit is 2e-3 of the largest value, and more
+/// only where storage alone costs it: where the reference, exact except for inputs, weights and
+/// projections rounded to f16, is itself more than 1.5e-3 off. In the 115 entries for which this
+/// was written, 20 numbers of six tensors need more; the maps of local_p__longformer (2.1e-3 off),
+/// local_p__none (2.2e-3) and lowrank__bigbird (2.3e-3) cannot be met within 2e-3. The first two
+/// are off as much with 32-bit projections.
 void record(HostTensor& reference, const Recorded& recorded, const std::vector<double>& values,
             DataType type) {
   const double largest = recorded.largest();
@@ -109,7 +109,7 @@ OpCase attention_vector(const Json& json, const SafetensorsFile& file, DataType 
   OpCase c;
   c.name = "vectors." + entry.name + (type == DataType::kF16 ? ".f16" : "");
   c.types = {type, type};
-  c.degenerate = true;  // outside vectors may be about anything: equal scores, rows that are masked
+  c.degenerate = true;  // outside vectors may contain anything: equal scores, masked rows
   c.inputs = entry.inputs;
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     AttentionFamily attention{.options = parts.options};

@@ -1,5 +1,5 @@
-// An entry of recurrent.json: its weights as inputs of a case, layers made of them, and outputs
-// that must be as recorded.
+// An entry of recurrent.json: its weights as inputs of a case, layers made of them, and expected
+// outputs.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace mulciber::conformance {
 /// The tensors of a case that is being built.
 using Inputs = std::span<const Tensor>;
 
-/// Layers by the places of their weights among the inputs of a case.
+/// Layers by the indices of their weights among the inputs of a case.
 struct RecordedLinear {
   size_t weight = 0;
   std::optional<size_t> bias;
@@ -38,7 +38,7 @@ struct BothDirections {
   RecurrentLayer of(Inputs inputs) const { return {forward.of(inputs), backward.of(inputs)}; }
 };
 
-/// An output that must be as recorded, part by part.
+/// An expected output, made from recorded parts.
 class Expected {
  public:
   Expected(Shape shape, DataType weights)
@@ -46,7 +46,7 @@ class Expected {
     tensor_.shape = shape;
   }
 
-  /// `count` of the recorded values, from `first` on; 0: all of them.
+  /// Adds `count` recorded values, from `first` on; 0: all of them.
   Expected& add(const Recorded& recorded, size_t first = 0, size_t count = 0);
   const HostTensor& tensor() const { return tensor_; }
 
@@ -55,7 +55,7 @@ class Expected {
   double share_;
 };
 
-/// An entry on its way to a case: what it holds becomes the inputs.
+/// Converts an entry to a case: its tensors become the inputs.
 struct RecurrentEntry {
   const Json& json;
   const SafetensorsFile& file;
@@ -93,7 +93,8 @@ struct RecurrentEntry {
     const std::string suffix = "_l" + std::to_string(layer);
     return {cell_part(prefix, suffix, columns), cell_part(prefix, suffix + "_reverse", columns)};
   }
-  /// States after the last position: for each layer and direction h_n and, of an LSTM, c_n.
+  /// Expects states after the last position: h_n for each layer and direction and, for an LSTM,
+  /// c_n.
   void expect_states(std::vector<HostTensor>& expected, CellKind kind, uint64_t layers,
                      uint64_t batch, const std::string& prefix) const;
   OpCase finish(std::function<std::vector<Tensor>(ProgramBuilder&, Inputs)> build,

@@ -17,7 +17,8 @@ Tensor hidden_of(const Tensor& state) {
       .row_slice(0, state.shape[1]);
 }
 
-/// What one step gave, as columns of what all steps give. to: (..., steps, columns).
+/// Copies the result of one step to its columns of the results of all steps. to: (..., steps,
+/// columns).
 void keep_step(ProgramBuilder& builder, const Tensor& from, const Tensor& to, uint64_t step) {
   const uint64_t columns = to.shape.columns(), steps = to.shape[to.shape.rank() - 2];
   const uint64_t rows = to.shape.elements() / (steps * columns);
@@ -25,7 +26,7 @@ void keep_step(ProgramBuilder& builder, const Tensor& from, const Tensor& to, ui
                {.into_column = static_cast<uint32_t>(step * columns)});
 }
 
-/// What stands in control.
+/// The arrays in control.
 struct TranslationControl {
   ControlArray<uint32_t> lengths;        // (batch)
   ControlArray<float> factor;            // one
@@ -34,7 +35,7 @@ struct TranslationControl {
   TokenRules rules;
 };
 
-/// An encoder in both directions and a decoder of one LSTM cell that attends to it.
+/// A bidirectional encoder and a decoder of one LSTM cell that attends to it.
 struct Translation {
   uint64_t batch, source, units, embed, vocabulary, attention_size;
   bool input_feeding;  // Luong's; else Bahdanau's
@@ -43,11 +44,11 @@ struct Translation {
   BothDirections encoder;
   RecordedLinear initial;
   CellPart cell;
-  RecordedLinear query, key;       // Luong: key alone
+  RecordedLinear query, key;       // Luong: only key
   std::optional<size_t> vector;    // of additive scores
-  RecordedLinear combine, output;  // combine: Luong's alone
+  RecordedLinear combine, output;  // combine: only for Luong
 
-  /// Results of a decoder that went through some steps.
+  /// Results of a decoder after some steps.
   struct Steps {
     Tensor states, maps, logits, attentional, ids;
   };
@@ -60,8 +61,8 @@ struct Translation {
                       .length = static_cast<uint32_t>(length)});
   }
   AttentionMemory attention(Inputs inputs) const;
-  /// The decoder from its first state on: fed with words of control or, where `forced` is false,
-  /// with what it has chosen itself.
+  /// Runs the decoder from its first state: fed with words of control or, where `forced` is false,
+  /// with its own choices.
   Steps decode(ProgramBuilder& builder, Inputs inputs, const RecurrentLayer::Result& encoded,
                const RecurrentMemory& memory, uint64_t steps, bool forced) const;
   std::vector<Tensor> build(ProgramBuilder& builder, Inputs inputs, uint64_t forced_steps,
@@ -97,7 +98,7 @@ Translation::Steps Translation::decode(ProgramBuilder& builder, Inputs inputs,
   const LuongDecoder luong = {
       input_feeding ? std::vector{cell.of(inputs)} : std::vector<RecurrentCell>{},
       attention(inputs), input_feeding ? combine.of(inputs) : Linear{}};
-  // [y; feed], of which the first feed is zeros.
+  // [y; feed]; the first feed is zeros.
   const Tensor feeding = fill(builder, {1, batch, embed + units}, 0);
   // [h; c; y], with the context c.
   const Tensor read = builder.activation({batch, 1, units + context + embed});
@@ -180,7 +181,7 @@ OpCase translation_vector(RecurrentEntry entry) {
   t.at.lengths = control.append(entry.numbers("in_lengths", {t.batch}, t.source + 1));
   t.at.factor = control.append(std::vector{1.0f});
   t.at.source = control.append(entry.numbers("in_src", {t.batch, t.source}, t.vocabulary));
-  // One step's ids of all rows after the other's.
+  // The ids are stored step by step, all rows of a step together.
   const std::vector<uint32_t> fed = entry.numbers("forced_y_in", {t.batch, forced}, t.vocabulary);
   std::vector<uint32_t> by_step;
   for (uint64_t step = 0; step < forced; ++step) {
@@ -188,7 +189,7 @@ OpCase translation_vector(RecurrentEntry entry) {
   }
   t.at.forced = control.append(by_step);
   t.at.start = control.append(std::vector<uint32_t>(t.batch, start));
-  t.at.rules.banned = control.append(std::vector{0u});  // none
+  t.at.rules.banned = control.append(std::vector{0u});  // none are banned
   t.at.rules.position = control.append(std::vector{0u});
   t.at.rules.by_position = control.append(
       std::vector{shader::PositionRules{.last = {0xffffffff, 0}, .first = {0xffffffff, 0}}});

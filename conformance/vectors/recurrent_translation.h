@@ -5,9 +5,10 @@
 
 namespace mulciber::conformance {
 
-/// Networks as Bahdanau et al. 2015 (arXiv:1409.0473) and Luong et al. 2015 (arXiv:1508.04025)
-/// attend, with one LSTM cell as the decoder; equations: docs/reference/conformance-vectors.md. The
-/// decoder runs twice, fed with recorded ids and with what it chooses itself.
+/// Networks with the attention of Bahdanau et al. 2015 (arXiv:1409.0473) and Luong et al. 2015
+/// (arXiv:1508.04025) and one LSTM cell as the decoder; equations:
+/// docs/reference/conformance-vectors.md. The decoder runs twice, fed with recorded ids and with
+/// its own choices.
 OpCase translation_vector(RecurrentEntry entry);
 
 }  // namespace mulciber::conformance
