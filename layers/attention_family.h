@@ -29,7 +29,7 @@ struct KeyCompression {
 ///   concat, v.tanh(W[q;k]) like additive: W is cut into its columns for q and for k
 ///   Gaussian kernel        nothing; kDistance, scale 1 / (2 sigma^2)
 ///   graph (GAT)            query, key: one number a head (heads of size 1), vector: ones; kLeaky,
-///   listed keys
+///                          listed keys
 /// Heads can be projected separately: a weight per head is a weight of all heads with zeros
 /// elsewhere (block_diagonal()).
 struct AttentionFamily {

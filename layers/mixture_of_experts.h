@@ -16,8 +16,8 @@ namespace mulciber {
 /// p = softmax(x Wr^T + br); the results of the `experts_per_token` experts with largest p are
 /// added up, each times
 ///   p (normalize false: the switch layer with experts_per_token = 1, Fedus et al. 2021,
-/// arXiv:2101.03961), or p over the sum of the chosen ones (normalize true: top-2 of GShard,
-/// arXiv:2006.16668; Mixtral, arXiv:2401.04088).
+///   arXiv:2101.03961), or p over the sum of the chosen ones (normalize true: top-2 of GShard,
+///   arXiv:2006.16668; Mixtral, arXiv:2401.04088).
 /// No token is dropped: experts have no capacity. Used between attentions by Liu et al. 2018,
 /// arXiv:1801.10198.
 struct MixtureOfExperts {
