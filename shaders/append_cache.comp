@@ -1,6 +1,6 @@
-// Keys and values of a step into the cache: one 32-bit word of the cache per invocation, or four
-// columns with READ_VECTORS, which asks for widths and offsets in fours; of q8_0 a block of 32
-// columns.
+// Writes keys and values of a step into the cache: one 32-bit word of the cache per invocation, or
+// four columns with READ_VECTORS, which needs widths and offsets in fours, or a block of 32 columns
+// of q8_0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -75,8 +75,8 @@ void main() {
   AT(cache, (to >> 2) + index) = AT(x, (from >> 2) + index);
 #endif
 #elif defined(WEIGHT_F16)
-  // Words of the cache that hold columns of this position; with an odd width the first and the last
-  // may be shared with a neighbour, whose half stays as it is.
+  // The words of the cache that hold columns of this position. With an odd width the first and last
+  // word may be shared with a neighbour, whose half must not change.
   const uint word = (to >> 1) + index;
   if (word > (to + params.columns - 1u) >> 1) return;
   const uint low = word * 2u;

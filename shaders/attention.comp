@@ -12,14 +12,14 @@
 #include "attention_general.glsl"
 
 #ifdef WIDE_HEADS
-// Of 2 x 1024 floats, under 9 KiB.
+// Its shared memory is 2 x 1024 floats, under 9 KiB.
 ROW_CONSTANT(TILE_Q, 2);
 const uint TILE = TILE_Q, kQueries = 2, kColumns = MAX_LATENT_SIZE;
 #else
 layout(constant_id = CONSTANT_TILE) const uint TILE = 4;
 
 // A query tile of 4 x 256 floats and three tiles of scores stay under 6 KiB of shared memory.
-const uint kQueries = 4, kColumns = MAX_HEAD_SIZE;  // most of a tile
+const uint kQueries = 4, kColumns = MAX_HEAD_SIZE;  // limits of a tile
 #endif
 const uint kKeys = 32;
 const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the values, per invocation
@@ -27,7 +27,7 @@ const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the valu
 shared float q_tile[kQueries * kColumns];
 shared float scores[kQueries * kKeys];
 shared float weights[kQueries * kKeys];
-shared float factors[kQueries * kKeys];  // of local attention, onto the weights
+shared float factors[kQueries * kKeys];  // factors of the weights, for local attention
 shared float maxima[kQueries];
 
 void main() {
@@ -53,7 +53,7 @@ void main() {
     for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = 0;
   }
   const uint last_query = min(first_query + TILE, params.queries) - 1u;
-  // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
+  // Queries of several rows may share a tile, so the furthest-seeing one is not always the last.
   uvec2 seen = uvec2(params.kv_len, 0);
   for (uint query = first_query; query <= last_query; ++query) {
     uvec2 visible = reachable_keys(kv_row, query, keys);
@@ -72,7 +72,7 @@ void main() {
         uint base = key_base(kv_row, key);
         uint q_base = i / kKeys * HEAD_SIZE, head = query_head(query);
         score = 0;
-        // Unrolled, its loads take software drivers seconds to compile.
+        // Unrolled loads would take software drivers seconds to compile.
         [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; ++d) {
           score += score_term(q_tile[q_base + d], kv_at(base, k_column + d), score_weight(head, d));
         }
@@ -90,7 +90,7 @@ void main() {
         if (score > block_maximum) best = j;
         block_maximum = max(block_maximum, score);
       }
-      // The running maximum differs between invocations only in when they learn of it.
+      // All invocations have the same running maximum, but learn of it at different times.
       float before = kMasked;
       for (uint r = 0; r < kQueries; ++r) {
         if (r == row) before = maximum[r];
@@ -120,7 +120,7 @@ void main() {
         if (column >= VALUE_SIZE) break;
         float value = kv_at(base, v_column + column);
         for (uint i = 0; i < TILE; ++i) {
-          // A weight of zero hides whatever stands in a masked place, NaN included.
+          // A weight of zero hides masked values, even NaN.
           float weight = weights[i * kKeys + j];
           if (weight == 0.0) continue;
           if (CENTER != CENTER_NONE) weight *= factors[i * kKeys + j];

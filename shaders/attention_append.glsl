@@ -1,10 +1,10 @@
-// Attention of one position that begins with rope_append.comp (or append_cache.comp, where nothing
-// rotates): q holds queries, keys and values of the position side by side, as their product left
-// them. Workgroups do not wait for each other, so each rotates its queries itself, and those whose
-// keys include the position's make its key and value themselves; one of them per head of keys
-// writes both into the cache, where no workgroup reads them. They are rounded as the cache keeps
-// them, so the bits are those of two dispatches. Before including it: `maxima` is shared memory
-// that is not in use.
+// Attention of one position that first does what rope_append.comp (or append_cache.comp, without
+// rotation) does: q holds queries, keys and values of the position side by side, as computed by
+// their product. Workgroups do not wait for each other, so each rotates its queries itself, and
+// each whose keys include the position's computes its key and value itself. One workgroup per head
+// of keys writes both into the cache, where no workgroup reads them. They are rounded like in the
+// cache, so the bits are those of two dispatches. Include after `maxima`, shared memory that is
+// unused here.
 #ifndef MULCIBER_ATTENTION_APPEND_GLSL
 #define MULCIBER_ATTENTION_APPEND_GLSL
 
@@ -35,12 +35,12 @@ vec2 rounded(vec2 value) { return value; }
 BUFFER(1, writeonly, cache, uvec2)
 #endif
 
-const uint kHeadLanes = 32;  // invocations that take a head, as in rope_append.comp
+const uint kHeadLanes = 32;  // invocations per head, like in rope_append.comp
 const uint kSlotWords = MAX_HEAD_SIZE / 2, kNewestQuads = MAX_HEAD_SIZE / 4;
-shared vec2 heads[(kMaxQueries + 2) * kSlotWords];  // queries, and at the end the key and the value
-shared vec4 newest[2 * kNewestQuads];               // key and value as the cache has them
+shared vec2 heads[(kMaxQueries + 2) * kSlotWords];  // queries, then the key and the value
+shared vec4 newest[2 * kNewestQuads];               // key and value in the cache's precision
 
-/// The sum over the invocations of a head, in the order of reduce.glsl.
+/// Sums over the invocations of a head, in the order of reduce.glsl.
 float head_add(float value) {
   const uint at = gl_LocalInvocationIndex, lane = at % kHeadLanes;
   barrier();
@@ -53,8 +53,8 @@ float head_add(float value) {
   return maxima[at - lane];
 }
 
-/// Puts head `head` of the position into a slot, if there is one (`there`). All invocations come
-/// here together.
+/// Writes head `head` of the position into a slot, if there is one (`there`). All invocations must
+/// call this together.
 void stage_head(uint kv_row, uint head, uint slot, bool there, uint position) {
   const uint query_count = query_heads(), key_heads = gl_NumWorkGroups.y;
   const uint words = there ? HEAD_SIZE / 2 : 0, quarter = ROTARY_SIZE / 4;
@@ -65,7 +65,8 @@ void stage_head(uint kv_row, uint head, uint slot, bool there, uint position) {
   const uint gain = head >= query_count ? HEAD_SIZE / 2 : 0;
   float scale = 1.0;
   if (GAINS != 0) {
-    // Not the constant: rope_append.comp divides by a parameter, and compilers round them unlike.
+    // Not the constant: rope_append.comp divides by a parameter, and compilers round the two
+    // differently.
     const uint columns = params.q_columns / (query_count + 2 * key_heads);
     scale = head_scale(head_add(squares_of(from, words, lane, kHeadLanes)), columns,
                        uintBitsToFloat(EPSILON));
@@ -90,7 +91,7 @@ void stage_head(uint kv_row, uint head, uint slot, bool there, uint position) {
   }
 }
 
-/// The workgroup's queries, and with `holds` the position's key and value, into `heads`.
+/// Writes the workgroup's queries, and with `holds` the position's key and value, into `heads`.
 void stage_heads(uint kv_row, uint first_query, uint position, bool holds) {
   const uint slots = TILE_Q + (holds ? 2 : 0), at_once = LOCAL_SIZE / kHeadLanes;
   for (uint first = 0; first < slots; first += at_once) {
@@ -108,7 +109,7 @@ vec4 staged_query(uint i, uint quad) {
   return vec4(rounded(heads[at]), rounded(heads[at + 1]));
 }
 
-/// Rounds the staged key and value into `newest`; with `writes` they go into the cache as well.
+/// Rounds the staged key and value into `newest`; with `writes` also writes them into the cache.
 void keep_newest(uint kv_row, uint position, uint k_column, uint v_column, bool writes) {
 #ifdef WEIGHT_Q8_0
   const uint blocks = HEAD_SIZE / 32;

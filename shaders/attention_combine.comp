@@ -1,6 +1,6 @@
-// The result of attention from what workgroups found in parts of the keys: their sums, rescaled to
-// the largest maximum and added up in the order of the keys, over their totals likewise. An
-// invocation takes four columns. The row's second type is that of the result.
+// Combines the partial sums of attention over parts of the keys: rescales the sums to the largest
+// maximum and adds them up in the order of the keys, then divides by the totals, combined likewise.
+// An invocation takes four columns. The row's second type is that of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -38,7 +38,7 @@ void main() {
     total += part.y * factor;
     sums += AT(partials, base + i * step + quad) * factor;
   }
-  // A sink, which the first part knows as every part does.
+  // The sink; all parts know it, the first one's copy is used.
   const vec2 sink = AT(partials, base + params.quads).zw;
   if (sink.y > 0 && total > 0) total += sink.y * exp(min(sink.x - maximum, 80.0));
   store(line * params.quads + quad, total > 0 ? sums / total : vec4(0));

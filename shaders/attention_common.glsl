@@ -1,7 +1,7 @@
-// What every attention kernel shares: buffers, sizes, masks. A kernel that reads vectors defines
-// READ_VECTORS; it then asks for sizes, strides and offsets in fours. With READ_TEXELS as well it
-// reads q in f32, and keys and values in f32 or f16, through texel buffers, and asks for all of
-// that in eights.
+// Common parts of all attention kernels: buffers, sizes, masks. A kernel that reads vectors defines
+// READ_VECTORS, which needs sizes, strides and offsets in fours. With READ_TEXELS it also reads q
+// in f32, and keys and values in f32 or f16, through texel buffers, which needs all of them in
+// eights.
 #ifndef MULCIBER_ATTENTION_COMMON_GLSL
 #define MULCIBER_ATTENTION_COMMON_GLSL
 
@@ -36,7 +36,7 @@ layout(constant_id = CONSTANT_GLOBALS) const uint GLOBALS = 0;
 layout(constant_id = CONSTANT_SINKS) const uint SINKS = 0;
 layout(constant_id = CONSTANT_NUM_SPLITS) const uint NUM_SPLITS = 1;
 
-// The workgroup's tile of queries. Its neighbours take other splits of the same keys
+// The workgroup's tile of queries. Neighbouring workgroups take other splits of the same keys
 // (attention_split_keys.glsl).
 #define QUERY_TILE (gl_WorkGroupID.x / NUM_SPLITS)
 
@@ -51,12 +51,12 @@ float half_of(uint word, uint index) {
 
 vec4 half4_of(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }
 
-// Keys and values are read at a column of a position; key_base() says where a position begins.
+// Keys and values are read at a column of a position; key_base() gives the start of a position.
 #ifdef WEIGHT_Q8_0
 // A position is a row of blocks.h: its numbers as bytes, then its scales. So four columns are a
-// word, wherever they lie, eight neighbours an aligned pair, and one word more holds the scales of
-// 64 columns: what a lane reads of a key is as dense as in f16. Scales between the numbers, as in
-// files, would leave words across two blocks.
+// word, wherever they lie, eight neighbours an aligned pair of words, and one more word holds the
+// scales of 64 columns: a lane's reads of a key are as dense as in f16. With scales between the
+// numbers, like in files, words would cross blocks.
 BUFFER(1, readonly, kv, uint)
 float kv_scale(uint base, uint column) {
   return half_of(AT(kv, base + BLOCKS_SCALES_AT(BLOCKS_Q8_0, params.kv_columns) + column / 64u),
@@ -104,7 +104,7 @@ vec4 kv_at(uint base, uint column) { return half4_of(AT(kv, (base + column) >> 2
 BUFFER(1, readonly, kv, vec4)
 vec4 kv_at(uint base, uint column) { return AT(kv, (base + column) >> 2); }
 #endif
-/// Columns [column, column + 8) of a position, a multiple of eight.
+/// Columns [column, column + 8) of a position; column is a multiple of eight.
 void kv_eight(uint base, uint column, out vec4 low, out vec4 high) {
 #ifdef WEIGHT_Q8_0
   float scale = kv_scale(base, column);
@@ -158,7 +158,8 @@ void store_result(uint element, vec4 value) { AT(result, element >> 2) = value; 
 #else
 #ifdef ACTIVATION_F16
 BUFFER(2, restrict, result, uint)
-// Two workgroups may own one word's halves when sizes are odd, so each half is put in by itself.
+// With odd sizes two workgroups may own one half of a word each, so each half is inserted
+// separately.
 void store_result(uint element, float value) {
   uint shift = (element & 1u) * 16u;
   uint bits = packHalf2x16(vec2(value, 0)) & 0xffffu;
@@ -172,13 +173,13 @@ void store_result(uint element, float value) { AT(result, element) = value; }
 #endif
 #endif
 
-// A score that loses against every real one; what it stands for is left out by its mask, not by its
-// size. A bias that makes a score as small is a mask.
+// A score below every real one; masks exclude its key, not the small score itself. A bias that
+// makes a score as small is a mask.
 const float kMasked = -1e30;
 
 uint query_heads() { return gl_NumWorkGroups.y * PACK; }
 
-// Query n of the list of a row of keys: its row of q and of the result, its head, where it stands
+// Query n of the list of a row of keys: its row of q and of the result, its head, and its elements
 // in them.
 uint query_row(uint kv_row, uint n) { return kv_row * (params.queries / PACK) + n / PACK; }
 uint query_head(uint n) { return gl_WorkGroupID.y * PACK + n % PACK; }
@@ -190,21 +191,21 @@ uint result_element(uint kv_row, uint n) {
   return (query_row(kv_row, n) * query_heads() + query_head(n)) * VALUE_SIZE;
 }
 
-/// Keys of a row as control counts them; there may be fewer.
+/// Number of a row's keys by control's count, which may exceed the existing keys.
 int key_count(uint kv_row) {
   if (params.key_counts < 0) return int(params.kv_len);
   uint at = uint(params.key_counts) + (params.first_kv_row + kv_row) * params.key_count_stride;
   return int(min(AT(control, at) + params.key_count_extra, 0x3fffffffu));
 }
 
-/// Where query n of the list stands among the keys.
+/// Position of query n of the list among the keys.
 int position_of(uint n, int count) {
   int first = params.query_offset == QUERY_OFFSET_FROM_COUNT ? count - int(params.q_len)
                                                              : params.query_offset;
   return first + int(n / PACK % params.q_len);
 }
 
-/// Keys [x, y) outside which query n of the list sees nothing.
+/// Keys [x, y), outside of which query n of the list sees nothing.
 uvec2 visible_keys(uint n, int count) {
   int first = 0, end = min(count, int(params.kv_len));
   if (CAUSAL != 0u || WINDOWED != 0u) {
@@ -220,7 +221,7 @@ uvec2 visible_keys(uint n, int count) {
 }
 
 #ifdef BLOCK_SPARSE
-/// Global tokens see all and are seen by all; the others see their window.
+/// Global tokens see all tokens and all tokens see them; the others see only their window.
 bool is_global(int position) {
   uint at = uint(max(position, 0));
   if (position < 0 || at >= params.kv_len) return false;
@@ -232,8 +233,8 @@ bool global_allows(int position, uint key) {
          is_global(position);
 }
 
-/// A run of neighbouring keys, [key, end), and where the list of blocks continues: the indices of
-/// the next blocks are the words of control from `entry` to `last`.
+/// A run of neighbouring keys, [key, end), and the rest of the list of blocks: words `entry` to
+/// `last` of control are the indices of the next blocks.
 struct KeyRun {
   uint key, end, entry, last;
 };
@@ -283,8 +284,8 @@ KeyRun step_run(KeyRun run, uint step, uvec2 range) {
 }
 #endif
 
-/// What a product of query and key becomes before the softmax. `n` and `position` count where there
-/// is a bias.
+/// The score of a product of query and key before the softmax. `n` and `position` are used only
+/// with a bias.
 float score_of(float product, uint kv_row, uint n, int position, uint key) {
   float score = product * params.scale;
   if (SOFT_CAPPED != 0u) score = params.soft_cap * safe_tanh(score / params.soft_cap);
@@ -300,11 +301,11 @@ float score_of(float product, uint kv_row, uint n, int position, uint key) {
     at += (line * params.q_len + query % params.q_len) * params.kv_len;
   }
   float bias = uintBitsToFloat(AT(control, at));
-  // A mask hides whatever the key holds: max() need not pass over NaN.
+  // A mask hides even a NaN key, which max() might not.
   return bias < kMasked ? kMasked : score + bias;
 }
 
-/// Where position `key` of a cache row stands among all positions of the cache.
+/// Index of position `key` of a cache row among all positions of the cache.
 uint key_place(uint kv_row, uint key) {
   uint row = kv_row;
   if (CACHE_PAGE != 0u) {
@@ -318,7 +319,7 @@ uint key_place(uint kv_row, uint key) {
   return row * params.kv_len + key;
 }
 
-/// Where it begins: an element, or of blocks a word.
+/// Start of a position: an element, or for block types a word.
 uint key_base(uint kv_row, uint key) {
 #ifdef WEIGHT_Q8_0
   return key_place(kv_row, key) * BLOCKS_ROW_WORDS(BLOCKS_Q8_0, params.kv_columns);
@@ -331,13 +332,13 @@ float head_factor(uint head) {
   return params.head_mask < 0 ? 1.0 : uintBitsToFloat(AT(control, uint(params.head_mask) + head));
 }
 
-/// The logit of a head that takes part in the softmax alone.
+/// The logit of a head's sink, which joins the softmax without a value.
 float sink_of(uint head) {
   return uintBitsToFloat(AT(control, uint(params.head_mask) + query_heads() + head));
 }
 
-/// The denominator of a softmax: the total of the weights of keys, of which exp(maximum) counts
-/// `unit`, and that of the sink. exp(80) is finite, and leaves nothing of the keys.
+/// The denominator of a softmax: the total weight of the keys, in which exp(maximum) counts as
+/// `unit`, and the sink's weight. exp(80) is finite, and makes the keys negligible.
 float with_sink(uint head, float maximum, float total, float unit) {
   return SINKS == 0u ? total : total + unit * exp(min(sink_of(head) - maximum, 80.0));
 }

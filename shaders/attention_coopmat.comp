@@ -1,11 +1,11 @@
 // Attention on matrix units: products of f16 operands, sums and softmax in f32, online softmax (Dao
 // 2023, arXiv:2307.08691). A workgroup takes TILE_Q queries, each subgroup FRAGMENT_M of them, with
-// sums in registers; keys and values pass through shared memory in blocks. Scores go there as well,
-// for softmax needs rows and which lane holds which element is the driver's secret, but no further
-// than to the lanes of the same subgroup. f32 queries are rounded to f16, and so are weights. Rows
-// with PLAIN_FRAGMENTS run the same without matrix units, for the conformance suite
+// sums in registers; keys and values pass through shared memory in blocks. Scores are stored there
+// as well, because softmax needs rows and only the driver knows which lane holds which element;
+// only lanes of the same subgroup read them. f32 queries are rounded to f16, and so are weights.
+// Rows with PLAIN_FRAGMENTS run the same code without matrix units, for the conformance suite
 // (include/fragments.glsl). Where tiles are few, several workgroups share the keys of one (flash
-// decoding), and attention_combine makes the result of what they find.
+// decoding), and attention_combine combines their partial sums.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifndef PLAIN_FRAGMENTS
@@ -19,11 +19,11 @@
 #define READ_VECTORS
 #include "attention_common.glsl"
 
-// The row defines HEAD_EIGHTS, which bounds the head size, KEYS, those of a block, and
+// The row defines HEAD_EIGHTS, which bounds the head size, KEYS, the keys per block, and
 // SHARED_QUERIES where queries stay in shared memory rather than in registers. Shared memory holds
-// blocks of keys and of values, a line of scores for each query with a spare unit, and a factor and
-// the keys that it sees for each: 27.5 KiB with heads up to 128, 23 KiB with 256, 19.3 KiB with 64
-// and queries.
+// blocks of keys and of values, a line of scores for each query with a spare unit, and for each
+// query a factor and its range of keys: 27.5 KiB with heads up to 128, 23 KiB with 256, 19.3 KiB
+// with 64 and queries.
 #define MOST_QUERIES 64
 #define LINE (HEAD_EIGHTS + 1)
 #define SCORE_LINE (KEYS / 4 + 1)
@@ -41,9 +41,9 @@
 layout(constant_id = CONSTANT_KEY_PARTS) const uint KEY_PARTS = 1;
 ROW_CONSTANT(TILE_Q, 64);  // FRAGMENT_M x the subgroups of a workgroup, up to MOST_QUERIES
 
-shared uint tile_first, tile_end;    // keys that some query of the tile sees
-shared uvec2 visible[MOST_QUERIES];  // those that each sees
-// Keys whose values are not finite, as bits, of blocks in turn.
+shared uint tile_first, tile_end;    // range of keys that any query of the tile sees
+shared uvec2 visible[MOST_QUERIES];  // range of each query
+// One bit for each key whose value is not finite, for even and odd blocks.
 shared uint spoiled[2];
 
 #ifdef ACTIVATION_F16
@@ -60,20 +60,20 @@ uvec4 kv_halves(uint base, uint column) { return AT(wide_kv, (base + column) / 8
 uvec4 kv_halves(uint base, uint column) {
   vec4 low, high;
   kv_eight(base, column, low, high);
-  // All eight have one scale; if it is not finite, they shall not be clamped to numbers.
+  // All eight share a scale; if it is not finite, they must not be clamped to numbers.
   bool finite = (floatBitsToUint(low.x) & 0x7f800000u) != 0x7f800000u;
   return finite ? pack_eight(low, high) : uvec4(0x7e007e00u);
 }
 #endif
 
-/// Whether one of eight halves is not finite: an exponent of ones carries into the sign.
+/// Whether any of eight halves is not finite: an exponent of ones carries into the sign.
 bool spoils(uvec4 eight) {
   uvec4 carried = (eight & 0x7fff7fffu) + 0x04000400u;
   return ((carried.x | carried.y | carried.z | carried.w) & 0x80008000u) != 0u;
 }
 
 BUFFER(2, writeonly, partials, vec4)
-/// Where the sums of this workgroup's part of the keys begin, for a query.
+/// First element of this workgroup's partial sums for a query.
 uint partial_at(uint kv_row, uint n) {
   uint line = result_element(kv_row, n) / VALUE_SIZE;
   return (line * KEY_PARTS + gl_WorkGroupID.x % KEY_PARTS) * (VALUE_SIZE / 4 + 1);
@@ -81,10 +81,10 @@ uint partial_at(uint kv_row, uint n) {
 
 const uint HEAD = HEAD_SIZE / 8;
 const uint VALUE = VALUE_SIZE / 8;
-const uint KEY_LOADS = (KEYS * HEAD + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of an invocation
+const uint KEY_LOADS = (KEYS * HEAD + LOCAL_SIZE - 1) / LOCAL_SIZE;  // per invocation
 const uint VALUE_LOADS = (KEYS * VALUE + LOCAL_SIZE - 1) / LOCAL_SIZE;
 
-// In the softmax lanes share a row, or a lane has several. A share is whole eights.
+// In the softmax several lanes share a row, or a lane has several rows. A share is whole eights.
 const uint MOST_ROW_LANES = KEYS / 8 < 4 ? KEYS / 8 : 4;
 const uint ROW_LANES = LANES >= FRAGMENT_M * MOST_ROW_LANES ? MOST_ROW_LANES
                        : LANES >= FRAGMENT_M                ? LANES / FRAGMENT_M
@@ -93,10 +93,10 @@ const uint LANE_ROWS = LANES >= FRAGMENT_M ? 1 : FRAGMENT_M / LANES;
 const uint ROW_STEP = LANES / ROW_LANES;  // from one row of a lane to the next
 const uint SHARE = KEYS / ROW_LANES;      // keys of a lane in each of its rows
 
-// Of a fragment of results, the fours that a lane stores.
+// Number of fours of a result fragment that a lane stores.
 const uint RESULT_FOURS = (FRAGMENT_M * FRAGMENT_N / 4 + LANES - 1) / LANES;
 
-// Weights are at most this, rather than 1: so that small ones do not leave the range of f16.
+// The largest weight is this rather than 1, so that small weights stay within f16's range.
 const float kLargestWeight = 16384.0;
 
 void main() {
@@ -106,12 +106,11 @@ void main() {
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const int count = key_count(kv_row);
   const uint thread = gl_LocalInvocationIndex;
-  const uint own_query = SUBGROUP * FRAGMENT_M;  // of the tile, the subgroup's first
+  const uint own_query = SUBGROUP * FRAGMENT_M;  // the subgroup's first query in the tile
   const uint own_scores = SCORES_AT + own_query * SCORE_LINE;
   const uint own_factors = FACTORS_AT + own_query / 4;
 
-  // Tiles of keys that no query of the tile sees are left out. The last tile repeats the last
-  // query.
+  // Tiles of keys that no query of the tile sees are skipped. The last tile repeats the last query.
   if (thread == 0) {
     tile_first = 0xffffffffu;
     tile_end = 0;
@@ -125,8 +124,8 @@ void main() {
     atomicMax(tile_end, visible[i].y);
   }
 
-  // Queries become fragments once, by way of the memory that keys and values take after; where
-  // registers are few, for every block anew.
+  // Queries become fragments once, through the memory that keys and values use later; where
+  // registers are few, they become fragments again for every block.
 #ifdef SHARED_QUERIES
   for (uint i = thread; i < TILE_Q * HEAD; i += LOCAL_SIZE) {
     uint query = min(first_query + i / HEAD, params.queries - 1);
@@ -158,7 +157,7 @@ void main() {
 #define QUERIES_TIMES(D, B, SUM) MULTIPLY_ADD(queries[D], B, SUM)
 #endif
 
-  // Of the rows whose softmax this lane shares.
+  // The rows whose softmax this lane shares.
   const uint row_lane = LANE % ROW_LANES, first_row = LANE / ROW_LANES;
   int position[LANE_ROWS];
   float maximum[LANE_ROWS], total[LANE_ROWS];
@@ -171,13 +170,13 @@ void main() {
   FRAGMENT_SUM sums[VALUE_SIZE / FRAGMENT_N];
   FRAGMENT_LOOP for (uint j = 0; j < VALUE_SIZE / FRAGMENT_N; ++j) sums[j] = ZERO_SUM;
 
-  // Parts are whole blocks, but for the last.
+  // Parts are whole blocks, except for the last.
   const uint keys_seen = max(tile_first, tile_end) - tile_first;
   const uint part = ((keys_seen + KEY_PARTS - 1) / KEY_PARTS + KEYS - 1) / KEYS * KEYS;
   const uint begin = KEY_PARTS > 1 ? tile_first + gl_WorkGroupID.x % KEY_PARTS * part : tile_first;
   const uint seen = KEY_PARTS > 1 ? min(begin + part, tile_end) : tile_end;
-  // The next block travels from memory to registers while the current one is worked on; beyond the
-  // keys that are seen there are zeros, for memory may hold NaN there.
+  // The next block is loaded into registers while the current one is processed. Past the seen keys
+  // it is zeros, because memory may hold NaN there.
   uvec4 next_keys[KEY_LOADS], next_values[VALUE_LOADS];
 #define LOAD_BLOCK(FIRST)                                                             \
   {                                                                                   \
@@ -204,7 +203,7 @@ void main() {
     }
     FRAGMENT_LOOP for (uint i = 0; i < VALUE_LOADS; ++i) {
       uint at = i * LOCAL_SIZE + thread;
-      // In a product of matrices a weight of zero hides no NaN of a key that only other queries
+      // In a matrix product a weight of zero does not hide a NaN of a key that only other queries
       // see.
       if (MASKED && spoils(next_values[i])) {
         next_values[i] = uvec4(0);
@@ -226,8 +225,8 @@ void main() {
     }
     FRAGMENT_BARRIER();
 
-    // Scores of this lane's shares, and their largest for the other lanes of the row, behind the
-    // line. There may be more lanes than the rows need.
+    // Computes the scores of this lane's shares, and stores the largest of them behind the line for
+    // the other lanes of the row. There may be more lanes than the rows need.
     float share[LANE_ROWS * SHARE];
     FRAGMENT_LOOP for (uint i = 0; i < LANE_ROWS; ++i) {
       uint row = first_row + i * ROW_STEP;
@@ -240,7 +239,7 @@ void main() {
           vec4 scores = uintBitsToFloat(operands[line + row_lane * (SHARE / 4) + four]);
           FRAGMENT_LOOP for (uint e = 0; e < 4; ++e) {
             uint key = first_key + row_lane * SHARE + four * 4 + e;
-            // A bias is read for keys that are there.
+            // The index of the bias stays among existing keys.
             float score = score_of(scores[e], kv_row, n, position[i], min(key, params.kv_len - 1));
             if (key < seen_keys.x || key >= seen_keys.y) score = kMasked;
             share[i * SHARE + four * 4 + e] = score;
@@ -252,7 +251,7 @@ void main() {
     }
     FRAGMENT_BARRIER();
 
-    // Weights take the place of scores, half as long.
+    // Weights overwrite the scores, at half their size.
     const uint own_spoiled = MASKED ? spoiled[turn] >> (row_lane * SHARE) : 0;
     FRAGMENT_LOOP for (uint i = 0; i < LANE_ROWS; ++i) {
       uint row = first_row + i * ROW_STEP;
@@ -273,7 +272,7 @@ void main() {
             weights[e / 4][e % 4] = weight;
             sum += weight;
           }
-          // Queries that do see values which are not finite shall not get numbers.
+          // Queries that see values which are not finite must get NaN.
           if (MASKED && own_spoiled != 0u) {
             FRAGMENT_LOOP for (uint e = 0; e < 8; ++e) {
               bool lost =
@@ -307,7 +306,7 @@ void main() {
     }
   }
 
-  // What queries that saw nothing get is zero.
+  // Queries that saw no key get zero.
   FRAGMENT_LOOP for (uint i = 0; i < LANE_ROWS; ++i) {
     uint row = first_row + i * ROW_STEP;
     if (row < FRAGMENT_M)

@@ -1,4 +1,4 @@
-// Attention beside the scaled product: other scores, hard attention, centers of local attention.
+// Attention beyond scaled dot products: other scores, hard attention, centers of local attention.
 #ifndef MULCIBER_ATTENTION_GENERAL_GLSL
 #define MULCIBER_ATTENTION_GENERAL_GLSL
 
@@ -10,10 +10,10 @@ layout(constant_id = CONSTANT_REACH) const float REACH = 0;
 layout(constant_id = CONSTANT_NARROWNESS) const float NARROWNESS = 0;
 
 const bool WEIGHTED = SCORE == SCORE_ADDITIVE || SCORE == SCORE_LEAKY;  // by a vector in control
-// Queries of a tile may see different keys, so that one's key may be another's masked NaN.
+// Queries of a tile may see different keys, so a key of one may be a masked NaN for another.
 const bool UNEQUAL = MASKED || CENTER == CENTER_PREDICTED;
 
-/// Column d of the vector of additive scores.
+/// Column d of the score vector.
 float score_weight(uint head, uint d) {
   return WEIGHTED ? uintBitsToFloat(AT(control, uint(params.score_vector) + head * HEAD_SIZE + d))
                   : 0.0;
@@ -23,7 +23,7 @@ vec4 score_weights(uint head, uint d) {
               score_weight(head, d + 3u));
 }
 
-/// What a column of a query and a key adds to a score, or four of them.
+/// The term that a column of a query and a key adds to a score; or the sum of four terms.
 float score_term(float q, float k, float weight) {
   if (SCORE == SCORE_DOT) return q * k;
   if (SCORE == SCORE_DISTANCE) return -(q - k) * (q - k);
@@ -37,8 +37,8 @@ float score_terms(vec4 q, vec4 k, vec4 weights) {
   return sum.x + sum.y + sum.z + sum.w;
 }
 
-/// Where local attention looks from query n: its position, or keys * sigmoid(what control holds for
-/// it).
+/// The center of local attention for query n: its position, or keys * sigmoid(its logit in
+/// control).
 float center_of(uint kv_row, uint n, int count) {
   if (CENTER != CENTER_PREDICTED) return float(position_of(n, count));
   uint at = uint(params.centers) + query_row(params.first_kv_row + kv_row, n) * query_heads() +
@@ -47,7 +47,7 @@ float center_of(uint kv_row, uint n, int count) {
   return float(min(count, int(params.kv_len))) / (1.0 + exp(-clamp(logit, -80.0, 80.0)));
 }
 
-/// As visible_keys, and within reach of a predicted center.
+/// visible_keys(), limited to the reach of a predicted center.
 uvec2 reachable_keys(uint kv_row, uint n, int count) {
   uvec2 range = visible_keys(n, count);
   if (CENTER != CENTER_PREDICTED || REACH == 0.0) return range;
@@ -62,7 +62,7 @@ float center_factor(float center, uint key) {
   return exp(-NARROWNESS * distance * distance);
 }
 
-/// Whether a key is one of a query's, whose tile may begin before them.
+/// Whether a key belongs to a query, whose tile may begin before the query's keys.
 bool within(uint key, uvec2 range) {
   return key < range.y && (key >= range.x || (WINDOWED == 0u && CENTER != CENTER_PREDICTED));
 }

@@ -1,7 +1,7 @@
 // Attention of one position for hardware: a workgroup takes TILE_Q heads of a group and one split
-// of their keys (attention_split_keys.glsl), so a key is read once for all of the heads. A few
-// lanes of a subgroup read a key (or value) together, so that loads of its columns coalesce. With
-// APPENDS the position's key and value come from q and go into the cache (attention_append.glsl).
+// of their keys (attention_split_keys.glsl), so a key is read once for all these heads. A few lanes
+// of a subgroup read a key (or value) together, so that loads of its columns coalesce. With APPENDS
+// the position's key and value come from q and go into the cache (attention_append.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -15,14 +15,14 @@
 #include "attention_split_keys.glsl"
 
 ROW_CONSTANT(TILE_Q, 4);  // at most 4
-ROW_CONSTANT(UNROLL, 4);  // at most as many as there are lanes per key
+ROW_CONSTANT(UNROLL, 4);  // at most the number of lanes per key
 
-// A block holds as many keys as the workgroup has invocations, at most 128; a subgroup has at
-// least 4.
+// A block has one key per invocation of the workgroup, at most 128; a subgroup has at least 4
+// lanes.
 const uint kMaxKeys = 128, kMaxQueries = 4, kMaxSubgroups = 32;
 shared uint bases[kMaxKeys];
-shared float weights[kMaxKeys * kMaxQueries];      // scores before
-shared float maxima[kMaxSubgroups * kMaxQueries];  // of subgroups; at the end their totals
+shared float weights[kMaxKeys * kMaxQueries];      // first scores, then weights
+shared float maxima[kMaxSubgroups * kMaxQueries];  // maxima of subgroups, finally their totals
 shared vec4 partial[kMaxKeys];
 shared bool last;
 #ifdef APPENDS
@@ -35,13 +35,13 @@ const uint LANES = SUBGROUP_SIZE < 16 ? SUBGROUP_SIZE : 16;  // per key
 const uint GROUPS = LOCAL_SIZE / LANES;
 const uint HEAD_STEPS = (HEAD + LANES - 1) / LANES;
 const uint VALUE_STEPS = (VALUE + LANES - 1) / LANES;
-// Keys, and values, whose loads are under way together: one after the other each waits for memory.
-// Where subgroups are narrow registers are few, and a load already takes several.
+// Number of keys, and of values, that are loaded together: one after the other, each load would
+// wait for memory. Narrow subgroups have few registers, and their loads already take several.
 const uint AT_ONCE = SUBGROUP_SIZE < 16 ? 1 : UNROLL;
 const uint KEYS_AT_ONCE = HEAD_STEPS > 2 ? 1 : AT_ONCE;
 const uint VALUES_AT_ONCE = VALUE_STEPS > 2 ? 1 : AT_ONCE;
 
-// A row that appends and one that does not are two programs, which a compiler may contract unlike.
+// Rows with and without append are different programs, which a compiler may contract differently.
 float add_products(float sum, vec4 a, vec4 b) {
   precise float added = fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum))));
   return added;
@@ -57,7 +57,7 @@ void main() {
   const uint k_column = params.k_first + key_head() * HEAD_SIZE;
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const int keys = key_count(kv_row);
-  // There is one position: all heads see the same keys.
+  // With one position, all heads see the same keys.
   const Split split = split_of(visible_keys(first_query, keys), LOCAL_SIZE);
   if (split.index >= split.count) return;
   const uint end = split.keys.y;
@@ -93,7 +93,7 @@ void main() {
   }
   vec4 sums[TILE_Q * VALUE_STEPS];
   float maximum[TILE_Q];
-  float total[TILE_Q];  // of this invocation's keys
+  float total[TILE_Q];  // over this invocation's keys
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[i * VALUE_STEPS + c] = vec4(0);
     maximum[i] = kMasked;
@@ -128,7 +128,7 @@ void main() {
       }
     }
 #ifdef APPENDS
-    // Every group multiplies the position's key; the one whose turn it is keeps the scores.
+    // Every group of lanes multiplies the position's key; the group that owns it keeps the scores.
     const bool meets = holds && newest_key - first_key < LOCAL_SIZE;
     const uint newest_at = newest_key - first_key;
     const bool takes = meets && newest_at % GROUPS == group;
@@ -164,7 +164,7 @@ void main() {
       if (subgroupElect()) maxima[gl_SubgroupID * kMaxQueries + i] = top;
     }
     barrier();
-    // No loop inside one that shall be unrolled: compilers then leave both, and arrays in memory.
+    // No loop inside an unrolled one: compilers would leave both, and arrays in memory.
     float nexts[TILE_Q];
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) nexts[i] = maximum[i];
     for (uint s = 0; s < gl_NumSubgroups; ++s) {
@@ -199,7 +199,7 @@ void main() {
         if (first_key + at < cached_end) {
           [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
             float weight = weights[i * kMaxKeys + at];
-            // What a mask hides may hold NaN.
+            // A masked value may be NaN.
             if (BIAS < BIAS_MASK || weight != 0) {
               [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[i * VALUE_STEPS + c] =
                   add_weighted(sums[i * VALUE_STEPS + c], weight, value_quads[u * VALUE_STEPS + c]);
@@ -209,7 +209,7 @@ void main() {
       }
     }
 #ifdef APPENDS
-    // It is the last key of its group.
+    // The position's key is the last key of its group.
     if (takes) {
       [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) {
         uint quad = c * LANES + lane;
@@ -227,7 +227,7 @@ void main() {
     first_key += LOCAL_SIZE;
   } while (first_key < end);
 
-  // Everybody has read the last tile's maxima: the barrier in front of its values says so.
+  // The barrier before the last tile's values ensures that all have read its maxima.
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     float subgroup_total = subgroupAdd(total[i]);
     if (subgroupElect()) maxima[gl_SubgroupID * kMaxQueries + i] = subgroup_total;

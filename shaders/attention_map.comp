@@ -1,5 +1,5 @@
-// Attention probabilities for any device: one workgroup per query of a head. Scores go to the
-// result first; the invocation that wrote one turns it into a probability.
+// Attention probabilities for any device: one workgroup per query of a head. Scores are first
+// stored in the result; the invocation that stored one turns it into a probability.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -13,7 +13,7 @@ BUFFER(2, restrict, result, float)
 
 const uint kMaxLocalSize = 128;
 shared float maxima[kMaxLocalSize];
-shared float totals[kMaxLocalSize];  // of hard attention: the first key of the largest score
+shared float totals[kMaxLocalSize];  // hard attention: the first key of the largest score
 
 /// Whether the pattern lists a key for query n.
 bool listed(uint n, int count, uint key) {
@@ -40,15 +40,15 @@ void main() {
 
   float maximum = kMasked;
   float total = 0;
-  // Every invocation takes part in every step, and there is always a first step: lavapipe of
-  // Mesa 26.1 crashes in a subgroup none of whose lanes enters a loop that holds another loop with
-  // loads from descriptors.
+  // Every invocation takes part in every step, and there is always a first step: lavapipe of Mesa
+  // 26.1 crashes when no lane of a subgroup enters a loop that contains another loop with loads
+  // from descriptors.
   uint first_key = keys.x / LOCAL_SIZE * LOCAL_SIZE;
   do {
     uint key = first_key + lane;
     uint base = key_base(kv_row, min(key, params.kv_len - 1u));
     float score = 0;
-    // Unrolled, its loads take software drivers seconds to compile.
+    // Unrolled loads would take software drivers seconds to compile.
 #ifdef READ_VECTORS
     [[dont_unroll]] for (uint d = 0; d < HEAD_SIZE; d += 4u) {
       score += score_terms(q_at(q_base + d), kv_at(base, k_column + d), score_weights(head, d));

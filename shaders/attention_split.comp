@@ -13,10 +13,10 @@
 #define SUBGROUP_ADD
 #include "reduce.glsl"
 
-// A block holds as many keys as the workgroup has invocations, at most 128.
+// A block has one key per invocation of the workgroup, at most 128.
 const uint kMaxKeys = 128;
 shared uint bases[kMaxKeys];
-shared float weights[kMaxKeys];  // scores before
+shared float weights[kMaxKeys];  // first scores, then weights
 shared vec4 partial[kMaxKeys];
 
 const uint HEAD = HEAD_SIZE / 4;
@@ -50,7 +50,7 @@ void main() {
   vec4 sums[VALUE_STEPS];
   [[unroll]] for (uint c = 0; c < VALUE_STEPS; ++c) sums[c] = vec4(0);
   float maximum = kMasked;
-  float total = 0;  // of this invocation's keys
+  float total = 0;  // over this invocation's keys
 
   uint first_key = range.x;
   do {
@@ -80,8 +80,8 @@ void main() {
     float correction = exp(maximum - next);
     float weight = score > kMasked ? exp(score - next) : 0.0;
     if (HARD != 0) {
-      // Of the largest scores the first, if it passes those of the blocks before. Keys below 2^24
-      // are exact.
+      // Takes the first of the largest scores, if it exceeds those of earlier blocks. Keys below
+      // 2^24 are exact.
       const float key = float(first_key + thread);
       correction = next > maximum ? 0.0 : 1.0;
       weight = -workgroup_max(score == next && score > maximum ? -key : kMasked) == key ? 1.0 : 0.0;

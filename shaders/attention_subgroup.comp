@@ -1,6 +1,6 @@
 // Attention for devices whose lanes are SIMD lanes: one subgroup per TILE_Q queries of a head, no
-// shared memory. Lanes stand along keys for the scores and along value columns for the sums; what
-// one lane holds reaches the others by shuffles.
+// shared memory. Lanes are along keys for the scores and along value columns for the sums; lanes
+// exchange values by shuffles.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -16,17 +16,17 @@
 #endif
 
 ROW_CONSTANT(TILE_Q, 8);
-ROW_CONSTANT(LANE_KEYS, 2);  // keys per lane and block, at most
+ROW_CONSTANT(LANE_KEYS, 2);  // most keys per lane and block
 
-// Beams belong to short texts, whose keys do not fill a larger block.
+// Beams attend to short texts, whose keys do not fill a larger block.
 const uint KEYS = ANCESTRY != 0 && LANE_KEYS > 2 ? 2 : LANE_KEYS;
 const uint BLOCK = KEYS * SUBGROUP_SIZE;
-const uint STEP = 8;  // of the head size, per step of the scores
+const uint STEP = 8;  // columns of a head, per step of the scores
 const uint COLUMNS = (VALUE_SIZE / 4 + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // in fours, per lane
 const uint Q_LANES = (TILE_Q + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;          // queries per lane
 
-// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all
-// drivers.
+// Steps of a butterfly over up to 128 lanes. The loop counts up: not all drivers unroll a loop that
+// halves its counter.
 const uint kMaxSteps = 7;
 
 void main() {
@@ -37,7 +37,7 @@ void main() {
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const int keys = key_count(kv_row);
 
-  // Lane l fetches a piece of query l for all; the last tile repeats the last query.
+  // Lane l loads a piece of query l for all lanes; the last tile repeats the last query.
   uint q_base[Q_LANES];
   uint head[Q_LANES];
   [[unroll]] for (uint i = 0; i < Q_LANES; ++i) {
@@ -65,9 +65,9 @@ void main() {
   }
 
   vec4 sums[TILE_Q * COLUMNS];
-  float maximum[TILE_Q];  // hard attention: of this lane's keys, and the first that has it
+  float maximum[TILE_Q];  // hard attention: of this lane's keys, and the first one with it
   uint best[TILE_Q];
-  float total[TILE_Q];  // of this lane's keys
+  float total[TILE_Q];  // over this lane's keys
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     maximum[i] = kMasked;
     best[i] = 0;
@@ -75,9 +75,8 @@ void main() {
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[i * COLUMNS + c] = vec4(0);
   }
 
-  // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they
-  // end at the top. So there is always a first block, whose keys are all masked when there are
-  // none.
+  // Loops test at the bottom: when a loop tests at the top, these drivers run the rest of the body
+  // once more, masked. So there is always a first block, with all keys masked when there are none.
   uvec2 range = uvec2(start, seen);
 #ifdef SPLIT_KEYS
   const Split split = split_of(range, BLOCK);
@@ -86,9 +85,9 @@ void main() {
   KeyRun run = first_run(first_query, keys, range);
   do {
     const uint first_key = run.key;
-    // Keys past the last of the run repeat that one, with a weight of zero.
+    // Keys past the run's last repeat that one, with a weight of zero.
     const uint last_key = max(run.end, 1) - 1;
-    uint row[KEYS];  // where this lane's keys begin
+    uint row[KEYS];  // start of each of this lane's keys
     [[unroll]] for (uint j = 0; j < KEYS; ++j) {
       row[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, last_key));
     }
@@ -116,7 +115,7 @@ void main() {
         [[unroll]] for (uint e = 0; e < STEP; ++e) {
           float factor =
               subgroupShuffle(query[i / SUBGROUP_SIZE * 2 + e / 4][e % 4], i % SUBGROUP_SIZE);
-          // One head has one vector, which is shuffled once for all queries.
+          // A single head has a single vector, which is shuffled once for all queries.
           const uint of = PACK == 1 ? 0 : i;
           float weight = 0;
           if (WEIGHTED)
@@ -130,7 +129,7 @@ void main() {
       d += STEP;
     } while (d < HEAD_SIZE);
 
-    // Online softmax: weights of this block against the maximum so far.
+    // Online softmax: weights of this block relative to the maximum so far.
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       float next = maximum[i];
       bool allowed[KEYS];
@@ -172,7 +171,7 @@ void main() {
       }
     }
 
-    // Sums of this lane's value columns over the block's keys. Hard attention reads one value, at
+    // Sums of this lane's value columns over the block's keys. Hard attention reads one value at
     // the end.
     [[unroll]] for (uint j = 0; HARD == 0 && j < KEYS; ++j) {
       [[unroll]] for (uint t = 0; t < SUBGROUP_SIZE; ++t) {
@@ -203,7 +202,7 @@ void main() {
   } while (run.key < run.end);
 
 #ifdef SPLIT_KEYS
-  // No invocation leaves early: these drivers would run all that follows under a mask.
+  // No invocation returns early: these drivers would run all that follows under a mask.
   bool stores = split.index == 0, merges = false;
   if (NUM_SPLITS > 1 && split.count > 1) {
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
@@ -234,7 +233,8 @@ void main() {
     if (merges && lane == 0) AT(split_counters, split_counter_at(kv_row, first_query)) = 0;
     stores = merges;
     // The loop over splits is the outer one: a loop inside an unrolled one keeps drivers from
-    // unrolling, and then the sums are not in registers. Workgroups that store nothing lose theirs.
+    // unrolling, and then the sums are not in registers. Workgroups that store nothing lose their
+    // sums.
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       maximum[i] = kMasked;
       total[i] = 0;
@@ -248,7 +248,7 @@ void main() {
         float next = max(maximum[i], part.x), before = exp(maximum[i] - next),
               factor = exp(part.x - next);
         maximum[i] = next;
-        // Totals are added up over the lanes below.
+        // Totals are summed over the lanes below.
         total[i] = total[i] * before + (lane == 0 ? part.y * factor : 0.0);
         [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
           sums[i * COLUMNS + c] =
@@ -289,7 +289,7 @@ void main() {
                     with_sink(query_head(query), maximum[i], all, 1.0);
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
       if (stores && query < params.queries && c * SUBGROUP_SIZE + lane < VALUE_SIZE / 4) {
-        // Without a visible key the sums are those of key 0 by zero, which may be NaN.
+        // Without a visible key the sums are key 0's value times zero, which may be NaN.
         vec4 value = all > 0 ? sums[i * COLUMNS + c] * inverse : vec4(0);
         store_result(result_element(kv_row, query) + column[c], value);
       }

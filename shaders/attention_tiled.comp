@@ -12,23 +12,23 @@
 ROW_CONSTANT(TILE_Q, 32);  // at most 32, and LOCAL_SIZE = 4 x TILE_Q
 
 // HEAD_QUADS, a define of the row, bounds the head size in fours: the queries stay in shared
-// memory. Keys and values pass in pieces of 64 columns. 21.5 KiB in all with heads of 64, 29.5 KiB
-// with 128, both below the 32 KiB that most hardware offers.
+// memory. Keys and values pass in pieces of 64 columns. Shared memory is 21.5 KiB with heads of 64
+// and 29.5 KiB with 128, both below the 32 KiB that most hardware offers.
 const uint kMaxQueries = 32;
 const uint kKeys = 32;
 const uint kPiece = 16;         // columns of a piece, in fours
-const uint kLine = kPiece + 1;  // skewed against bank conflicts, as the other lines are
+const uint kLine = kPiece + 1;  // skewed against bank conflicts, like the other lines
 const uint kQueryLine = HEAD_QUADS + 1;
 const uint kScoreLine = kKeys + 1;
 shared vec4 query_tile[kMaxQueries * kQueryLine];
-shared vec4 tile[kKeys * kLine];                // of keys, then of values
-shared float scores[kMaxQueries * kScoreLine];  // then weights
+shared vec4 tile[kKeys * kLine];                // keys, then values
+shared float scores[kMaxQueries * kScoreLine];  // scores, then weights
 shared float corrections[kMaxQueries];
 
 const uint HEAD = HEAD_SIZE / 4;
 const uint VALUE = VALUE_SIZE / 4;
 const uint PIECES = (VALUE + kPiece - 1) / kPiece;
-const uint QUERIES = TILE_Q * kPiece / LOCAL_SIZE;  // of an invocation, in products
+const uint QUERIES = TILE_Q * kPiece / LOCAL_SIZE;  // queries per invocation in products
 const uint THREADS_PER_ROW = LOCAL_SIZE / TILE_Q;   // invocations that share a row of scores
 
 // Loads columns [first_quad, first_quad + kPiece) of the block's keys or values, zeros outside.
@@ -49,7 +49,7 @@ void main() {
   const uint v_column = params.v_first + key_head() * VALUE_SIZE;
   const int keys = key_count(kv_row);
   const uint thread = gl_LocalInvocationIndex;
-  // In products: a column of fours (or two keys) by some queries. In the softmax: a share of one
+  // In products: a column of fours (or two keys) for some queries. In the softmax: a share of one
   // query's keys.
   const uint lane = thread % kPiece, query0 = thread / kPiece * QUERIES;
   const uint row = thread / THREADS_PER_ROW, row_thread = thread % THREADS_PER_ROW;
@@ -62,7 +62,7 @@ void main() {
     uint query = min(first_query + i / HEAD, params.queries - 1);
     query_tile[i / HEAD * kQueryLine + i % HEAD] = q_at(q_element(kv_row, query) + i % HEAD * 4);
   }
-  // Queries of several rows may meet in a tile, so the furthest-seeing one is not always the last.
+  // Queries of several rows may share a tile, so the furthest-seeing one is not always the last.
   uvec2 range = reachable_keys(kv_row, first_query, keys);
   if (CAUSAL != 0 || WINDOWED != 0 || CENTER == CENTER_PREDICTED) {
     for (uint i = 1; i < TILE_Q; ++i) {
@@ -71,7 +71,7 @@ void main() {
     }
   }
   const uint seen = range.y;
-  // Of the queries whose scores this invocation computes.
+  // Positions of the queries whose scores this invocation computes.
   int position[QUERIES];
   [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
     position[i] = position_of(min(first_query + query0 + i, params.queries - 1), keys);
@@ -80,7 +80,7 @@ void main() {
   vec4 sums[QUERIES * PIECES];
   [[unroll]] for (uint i = 0; i < QUERIES * PIECES; ++i) sums[i] = vec4(0);
   float maximum = kMasked;
-  float total = 0;  // of this invocation's share
+  float total = 0;  // over this invocation's share
 
   uint first_key = range.x;
   do {
@@ -106,7 +106,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
       uint n = min(first_query + query0 + i, params.queries - 1), key = first_key + lane;
       uint at = (query0 + i) * kScoreLine + lane;
-      // A bias is read for keys that are there.
+      // The index of the bias stays among existing keys.
       uint last = params.kv_len - 1;
       scores[at] = score_of(score[2 * i], kv_row, n, position[i], min(key, last));
       scores[at + kPiece] =
@@ -114,7 +114,7 @@ void main() {
     }
     barrier();
 
-    // All that share a row look at all of it: cheaper than to pass maxima around.
+    // All invocations that share a row read all of it: cheaper than exchanging maxima.
     float next = maximum;
     uint best = kKeys;
     for (uint j = 0; j < kKeys; ++j) {
@@ -162,7 +162,7 @@ void main() {
   } while (first_key < seen);
 
   barrier();
-  // The row's sink is one weight more, and that of a row that sees nothing divides zeros.
+  // The sink adds one weight; for a row that sees nothing it makes the division one of zero.
   if (SINKS != 0 && row_thread == 0)
     total = with_sink(query_head(min(first_query + row, params.queries - 1)), maximum, total, 1.0);
   scores[row * kScoreLine + row_thread] = total;

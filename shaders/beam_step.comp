@@ -1,5 +1,5 @@
-// One step of beam search, or of greedy search with one beam. One workgroup serves the whole batch:
-// it counts the items that go on.
+// One step of beam search, or of greedy search with one beam. One workgroup serves the whole batch,
+// because it counts the unfinished items.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -11,7 +11,7 @@ layout(constant_id = BEAM_BEAMS) const uint BEAMS = 1;
 
 PARAMS(BeamStepParams)
 BUFFER(0, readonly, candidates, uint)
-// Control, under the types of what stands in it.
+// Control, under the types of its contents.
 BUFFER(1, coherent, state, uint)
 BUFFER(1, coherent, searches, BeamSearch)
 BUFFER(1, coherent, items, BeamItem)
@@ -19,23 +19,23 @@ BUFFER(1, coherent, finished, BeamFinished)
 BUFFER(2, writeonly, progress, uint)
 
 #define NEVER uintBitsToFloat(0xff800000u)  // log of 0
-#define NO_ID 0xffffffffu                   // the candidates of a row whose logits are not finite
+#define NO_ID 0xffffffffu                   // marks a row whose logits are not finite
 
 #define SEARCH AT(searches, params.search)
 #define ITEM(I) AT(items, params.items + (I))
 #define FINISHED(I, RANK) AT(finished, params.finished + (I)*BEAMS + (RANK))
 
 shared uint unfinished;
-shared uint furthest;  // position among the items that go on
+shared uint furthest;  // largest position of an unfinished item
 
-// length ^ penalty, exact where people look: penalty 0 and 1.
+// length ^ penalty, exact for the common penalties 0 and 1.
 float normalizer(uint generated, float penalty) {
   float size = float(max(generated, 1u));
   if (penalty == 0.0) return 1.0;
   return penalty == 1.0 ? size : pow(size, penalty);
 }
 
-// Keeps the best BEAMS, best first; of equals the older one goes first.
+// Keeps the best BEAMS, best first; of equal ones the older comes first.
 void add_finished(uint item, float score, uint generated, uint row, uint step, uint end) {
   uint count = ITEM(item).count;
   uint rank = count;
@@ -56,7 +56,7 @@ bool ends_text(uint token) {
   return false;
 }
 
-// Chooses the continuations of one item. Returns whether it goes on.
+// Chooses the continuations of one item. Returns whether it is unfinished.
 bool advance(uint item, uint position) {
   uint first_row = item * BEAMS;
   uint rows = params.batch * BEAMS;
@@ -64,11 +64,12 @@ bool advance(uint item, uint position) {
   uint last_position = ITEM(item).last_position;
   float penalty = SEARCH.length_penalty;
   uint early = SEARCH.early_stopping;
-  uint chosen = position + 1;  // also how many ids the longer hypotheses have generated
+  uint chosen = position + 1;  // also the number of ids that continued hypotheses have generated
   bool at_limit = chosen >= last_position;
   float divisor = normalizer(chosen, penalty);
 
-  // Candidates of a row are sorted, so the best of all is the best head of the rows.
+  // Candidates of a row are sorted, so the best of all is among the first remaining ones of the
+  // rows.
   uint head[BEAMS];
   float running[BEAMS];
   bool lost = false;
@@ -95,7 +96,7 @@ bool advance(uint item, uint position) {
         best_token = AT(candidates, entry + 1);
       }
     }
-    if (best_beam == BEAMS) break;  // nothing left of finite log probability
+    if (best_beam == BEAMS) break;  // no candidate of finite log probability is left
     ++head[best_beam];
     if (ends_text(best_token)) {
       if (rank < BEAMS) {
@@ -112,7 +113,7 @@ bool advance(uint item, uint position) {
     }
   }
 
-  // Without any continuation at all, hypotheses end where they are rather than be lost.
+  // Without any continuation, hypotheses end here so that they are not lost.
   if (next_count == 0) {
     for (uint beam = 0; beam < BEAMS && ITEM(item).count == 0; ++beam) {
       if (running[beam] > NEVER) {
@@ -122,7 +123,7 @@ bool advance(uint item, uint position) {
     }
   }
 
-  // Done?
+  // Tests whether the item ends its search.
   uint count = ITEM(item).count;
   bool done = at_limit || next_count == 0 || lost;
   if (BEAMS == 1) {
@@ -133,7 +134,7 @@ bool advance(uint item, uint position) {
     done = early == BEAM_STOP_EARLY || !(hope > ITEM(item).worst);
   }
 
-  // The history keeps this step even of an item that is done: its results are read through it.
+  // Writes this step's history even if the item is finished: its results are read through it.
   for (uint beam = 0; beam < BEAMS; ++beam) {
     bool there = beam < next_count;
     uint row = first_row + beam;
@@ -150,17 +151,17 @@ bool advance(uint item, uint position) {
   return !done;
 }
 
-// The token at a position of the hypothesis that goes on in a row.
+// The token at a position of the unfinished hypothesis in a row.
 uint fed_token(uint row, uint position) {
   uint from = AT(state, params.ancestry + row * params.context + position);
   return AT(state, params.history_tokens + position * (params.batch * BEAMS) + from);
 }
 
-// Of an item that goes on: tokens of its hypotheses, the start and the one just chosen included.
+// Number of tokens in an unfinished item's hypotheses, including the start and the one just chosen.
 uint tokens_of(uint item) { return AT(state, params.positions + item * BEAMS) + 1; }
 
-// Sequences that never occur: the last id of one whose others the hypothesis, its start included,
-// ends with.
+// Forbids words: the last id of a sequence whose other ids end the hypothesis, which includes its
+// start token.
 void forbid_words(uint invocation) {
   uint count = params.words_room > 0 ? min(AT(state, params.words), params.words_room) : 0;
   uint rows = params.batch * BEAMS;
@@ -180,7 +181,7 @@ void forbid_words(uint invocation) {
   }
 }
 
-// Ids that would repeat an n-gram: those that once followed the tokens the hypothesis ends with.
+// Forbids ids that would repeat an n-gram: those that once followed the hypothesis' last tokens.
 void forbid_repeats(uint invocation, uint most) {
   uint ngram = SEARCH.ngram, rows = params.batch * BEAMS;
   for (uint i = invocation; i < rows * most; i += LOCAL_SIZE) {
@@ -208,7 +209,7 @@ void main() {
   for (uint item = invocation; item < params.batch; item += LOCAL_SIZE) {
     if (ITEM(item).status != BEAM_SEARCHES) continue;
     uint position = AT(state, params.positions + item * BEAMS);
-    // A position the cache has no room for means that the host asked for a step too many.
+    // At a position beyond the cache the CPU asked for a step too many.
     if (position + 1 >= params.context) {
       ITEM(item).status = BEAM_DONE;
     } else if (advance(item, position)) {
@@ -220,7 +221,7 @@ void main() {
   memoryBarrier();
   barrier();
 
-  // Ancestry follows the hypotheses. Every column is loaded whole before it is written.
+  // Ancestry follows the hypotheses. Every column is loaded completely before it is written.
   uint columns = furthest;
   uint rows = params.batch * BEAMS;
   uint work = BEAMS > 1 ? params.batch * columns : 0;

@@ -1,6 +1,6 @@
-// Each channel of a sequence convolved with taps of its own, over a token and those before it, of
-// which the last are kept in the row's state from pass to pass; then SiLU. One channel of one row
-// per invocation, which walks over the tokens.
+// Convolves each channel of a sequence with its own taps, over a token and earlier ones, the last
+// of which are kept in the row's state between passes; then applies SiLU. One channel of one row
+// per invocation, which loops over the tokens.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -25,7 +25,7 @@ void main() {
   const bool begins = AT(control, params.positions + row) == 0u;
   const uint state_at = row * params.state_columns + channel;
 
-  // The newest input comes last. What is read of the state moves on with the first token.
+  // The newest input is last. Inputs from the state move on with the first token.
   float taps[TAPS], window[TAPS];
   [[unroll]] for (uint i = 0u; i < TAPS; ++i) {
     taps[i] = AT(weights, channel * TAPS + i);

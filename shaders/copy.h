@@ -1,4 +1,4 @@
-// Parameters of copies of columns.
+// Parameters for copying columns.
 #ifndef MULCIBER_SHADERS_COPY_H
 #define MULCIBER_SHADERS_COPY_H
 
@@ -6,15 +6,15 @@
 #include "shaders/include/interface.h"
 #endif
 
-// Buffers: 0 x, 1 y, both as 32-bit words, which is what all of these count.
+// Buffers: 0 x, 1 y, both as 32-bit words; all parameters count words.
 SHADER_STRUCT(CopyColumnsParams) {
   uint count;     // words to copy
-  uint columns;   // of a row, that are copied
+  uint columns;   // columns of a row to copy
   uint x_stride;  // from row to row; 0: one row for all
   uint x_first;
   uint y_stride;
   uint y_first;
-  uint blocks;  // that many times so many columns of a row
+  uint blocks;  // number of such blocks of columns in a row
   uint x_step;  // from block to block of a row
   uint y_step;
 }

@@ -1,4 +1,4 @@
-// Columns of one tensor into columns of another, bit by bit.
+// Copies columns of one tensor into columns of another, bit by bit.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

@@ -1,4 +1,4 @@
-// Disentangled attention: the parameters of its scores by distance.
+// Disentangled attention: parameters of its scores by distance.
 #ifndef MULCIBER_SHADERS_DISENTANGLED_H
 #define MULCIBER_SHADERS_DISENTANGLED_H
 
@@ -11,11 +11,11 @@
 #define DISENTANGLED_TERMS (CONSTANT_OP + 1)  // bit 0: content to position; bit 1: the reverse
 
 SHADER_STRUCT(DisentangledParams) {
-  uint pairs;  // of queries and keys, of all rows and heads
+  uint pairs;  // pairs of queries and keys, over all rows and heads
   uint rows;
   uint heads;
-  uint positions;  // of a row
-  uint columns;    // of a row of qkv
+  uint positions;  // positions of a row
+  uint columns;    // columns of a row of qkv
   uint distances;  // rows of the table of distances
   uint distance_columns;
   uint row_of;  // word of control: the row for the distance 1 - length

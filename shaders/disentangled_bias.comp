@@ -1,6 +1,7 @@
-// What disentangled attention adds to the score of a query and a key for their distance: the query
-// times the distance's key, and the key times the distance's query. Behind these numbers stand the
-// rows' counts, so that attention finds all it reads in one buffer. One invocation per pair.
+// The terms that disentangled attention adds to the score of a query and a key for their distance:
+// the query times the distance's key, and the key times the distance's query. The rows' counts
+// follow these numbers, so that attention finds all of its control in one buffer. One invocation
+// per pair.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -13,7 +14,7 @@ layout(constant_id = DISENTANGLED_TERMS) const uint TERMS = 3;
 
 PARAMS(DisentangledParams)
 BUFFER(0, readonly, qkv, float)        // (rows, length, columns): queries, keys and more
-BUFFER(1, readonly, distances, float)  // (distances, distance_columns): the same
+BUFFER(1, readonly, distances, float)  // (distances, distance_columns): likewise
 BUFFER(2, readonly, control, uint)
 BUFFER(3, writeonly, y, uint)  // (rows, heads, length, length) floats, (rows) counts
 

@@ -1,6 +1,6 @@
-// The attention of each node of a graph to its neighbours: the scores of its edges, and their
-// softmax. Only edges are read and written, so the cost grows with them. One invocation per node
-// and head: neighbouring invocations share a node's edges, and no two write one number.
+// Attention weights of each node of a graph over its neighbours: the scores of its edges, and their
+// softmax. Only edges are read and written, so the cost grows with their number. One invocation per
+// node and head: neighbouring invocations share a node's edges, and no two write one number.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -44,7 +44,7 @@ void main() {
   for (uint i = gl_GlobalInvocationID.x; i < items; i += stride) {
     uint item = params.first * HEADS + i;
     uint node = item / HEADS, head = item - node * HEADS;
-    // A graph that is not one reads no place outside of the buffers.
+    // An invalid graph must not read outside of the buffers.
     uint begin = min(AT(graph, params.offsets + node), params.edges);
     uint end = min(AT(graph, params.offsets + node + 1u), params.edges);
     uint query = node * params.query_columns + params.query_first + head * SIZE;

@@ -1,5 +1,5 @@
-// The values of each node's neighbours, added up by the weights of its edges. One invocation per
-// column of a node: neighbouring invocations read neighbouring columns of a value.
+// Sums the values of each node's neighbours, weighted by its edges. One invocation per column of a
+// node: neighbouring invocations read neighbouring columns of a value.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

@@ -1,6 +1,6 @@
 // y = activation(a [+ b]), a given value, a scaled and capped or clipped, rows of a times their
-// gates or scales, or gates of a times what they gate, four elements at a time. The row's first
-// type is that of a and b, its second that of y.
+// gates or scales, or interleaved gates of a times their values, four elements at a time. The row's
+// first type is that of a and b, its second that of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -32,7 +32,7 @@ layout(constant_id = ELEMENTWISE_SCALE) const uint SCALE = SCALE_NOT;
 #endif
 INPUT(0, a)
 INPUT(1, b)
-BUFFER(1, readonly, b_numbers, float)  // of 32 bits whatever a is
+BUFFER(1, readonly, b_numbers, float)  // 32 bits for any type of a
 
 #ifdef WEIGHT_F16
 BUFFER(2, , y, uvec2)
@@ -56,7 +56,7 @@ float gate(uint at) {
   return 1.0 / (1.0 + exp(min(-b_element(at / params.columns), 80.0)));  // exp(80) is finite
 }
 
-// 0 leaves out what is no number too.
+// A scale of 0 gives 0 even for NaN.
 float scaled_by_row(float value, uint at) {
   const uint row = at / params.columns / params.tokens;
   const float scale = AT(b_numbers, params.scales + row * params.scales_per_row +
@@ -65,7 +65,7 @@ float scaled_by_row(float value, uint at) {
 }
 
 float gated(float gate, float value) {
-  if (SCALE == SCALE_CLIP) {  // as in experts.glsl
+  if (SCALE == SCALE_CLIP) {  // see experts.glsl
     gate = min(gate, params.value);
     value = clamp(value, -params.value, params.value) + 1.0;
   }

@@ -11,11 +11,11 @@
 SHADER_STRUCT(ElementwiseParams) {
   uint count;    // elements
   uint stride;   // invocations of the dispatch, each taking every stride-th group of four elements
-  float value;   // with ELEMENTWISE_FILL: of every element; with ELEMENTWISE_SCALE: the factor
+  float value;   // ELEMENTWISE_FILL: every element's value; ELEMENTWISE_SCALE: the factor
   float cap;     // with SCALE_AND_CAP
-  uint columns;  // of a, with OPERAND_GATES and OPERAND_SCALES
-  // With OPERAND_SCALES: tokens of each row of the batch; of b the word of the first row's first
-  // scale, words from one row's scales to the next's, and how many are used in turns.
+  uint columns;  // columns of a, with OPERAND_GATES and OPERAND_SCALES
+  // With OPERAND_SCALES: tokens of each row of the batch; word of b with the first row's first
+  // scale, words from one row's scales to the next's, and number of interleaved scales.
   uint tokens;
   uint scales;
   uint scales_per_row;
@@ -23,18 +23,18 @@ SHADER_STRUCT(ElementwiseParams) {
 }
 SHADER_STRUCT_END
 
-#define ELEMENTWISE_OPERAND CONSTANT_OP           // OPERAND_*: what buffer 1 is
+#define ELEMENTWISE_OPERAND CONSTANT_OP           // OPERAND_*: the content of buffer 1
 #define ELEMENTWISE_ACTIVATION (CONSTANT_OP + 1)  // a value of mulciber::Activation
 #define ELEMENTWISE_FILL (CONSTANT_OP + 2)        // 1: nothing is read
 #define ELEMENTWISE_SCALE (CONSTANT_OP + 3)       // SCALE_*
 #define OPERAND_NONE 0
 #define OPERAND_ADDED 1
-#define OPERAND_GATES 2   // a number for each row of a, whose sigmoid is multiplied onto it
-#define OPERAND_SCALES 3  // numbers of 32 bits for each row of the batch, multiplied in turns
-#define OPERAND_PAIRS 4   // nothing: a has gates and what they gate, in turns
+#define OPERAND_GATES 2   // a number for each row of a, which is multiplied by its sigmoid
+#define OPERAND_SCALES 3  // 32-bit scales for each row of the batch, interleaved over columns
+#define OPERAND_PAIRS 4   // nothing: a has interleaved gates and values
 #define SCALE_NOT 0
 #define SCALE_ONLY 1     // y = value * a
 #define SCALE_AND_CAP 2  // y = cap * tanh(value * a / cap)
-#define SCALE_CLIP 3     // y = a, no further from 0 than value; with OPERAND_PAIRS their limit
+#define SCALE_CLIP 3     // y = a clamped to +-value; with OPERAND_PAIRS their limit
 
 #endif

@@ -1,5 +1,5 @@
-// Rows of the token table, scaled, plus rows of the position table. One invocation per unit of the
-// result: four elements (VECTOR), or one, or for f16 results the two of a word.
+// Looks up rows of the token table, scaled, plus rows of the position table. One invocation per
+// unit of the result: four elements (VECTOR), or one, or for f16 results the two of a word.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -27,7 +27,7 @@ Source source_of(uint token) {
   source.here = id >= params.table_begin && id < params.table_end;
   source.position_row = 0;
   if (POSITIONS == 1) {
-    // Both sides of a choice may be loaded, so the address must be good either way.
+    // Both sides of a choice may be loaded, so the address must be valid either way.
     bool given = params.first_positions != EMBEDDING_NO_POSITIONS;
     uint row = number / params.row_length;
     uint word = AT(control, given ? params.first_positions + row * params.position_stride : 0);
@@ -107,7 +107,7 @@ void main() {
   uint elements = params.tokens * params.columns;
   uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
   for (uint word = gl_GlobalInvocationID.x; word < (elements + 1) / 2; word += stride) {
-    // The other half may be another node's: what it holds stays.
+    // The other half may belong to another node and must not change.
     vec2 pair = vec2(0);
     uint mask = 0;
     for (uint part = 0; part < 2 && word * 2 + part < elements; ++part) {

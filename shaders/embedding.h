@@ -11,21 +11,21 @@
 
 #define EMBEDDING_NO_POSITIONS 0xffffffffu
 
-// A node serves the tokens whose id lies in the slice of the table it sees, and whose position lies
-// in its slice of the positions.
+// A node serves the tokens whose id is in its slice of the table and whose position is in its slice
+// of the positions.
 SHADER_STRUCT(EmbeddingParams) {
   uint tokens;  // token rows of y in this node
   uint columns;
-  uint first_token;  // number of token 0 of this node in the whole result
+  uint first_token;  // index of this node's token 0 in the whole result
   uint row_length;   // tokens per row of the result
   uint ids;          // word of control
   uint vocabulary;
-  uint table_begin;  // ids of the slice
+  uint table_begin;  // first id of the slice
   uint table_end;
   uint first_positions;  // word of control, or EMBEDDING_NO_POSITIONS
   uint position_stride;  // 0: one for all rows, 1: one for each
   uint positions;
-  uint position_begin;  // positions of the slice
+  uint position_begin;  // first position of the slice
   uint position_end;
   float scale;
 }

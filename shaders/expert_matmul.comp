@@ -1,6 +1,5 @@
-// Products of tokens with the matrices of the experts that they were sent to. One invocation per
-// element of the result, or for f16 results per two of a word; it walks over its rows of x and of
-// the expert's matrix.
+// Products of tokens with the matrices of their experts. One invocation per element of the result,
+// or for f16 results per word of two; it loops over its rows of x and of the expert's matrix.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "experts.glsl"
@@ -74,7 +73,7 @@ void main() {
   uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
   for (uint i = gl_GlobalInvocationID.x; i < units; i += stride) {
     const uint row = i / row_units, column = (i - row * row_units) * PER_INVOCATION;
-    if (PART == 1) {  // where nothing is combined: a row of the result is a route
+    if (PART == 1) {  // without combining, a row of the result is a route
       const uint first = (expert_of(row) * params.columns + column) * PER_COLUMN;
       if (!any_bound(first, first + 1)) continue;
     }

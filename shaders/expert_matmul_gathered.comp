@@ -1,19 +1,19 @@
-// Products of tokens with the matrices of the experts that they were sent to, for many tokens: a
-// subgroup takes one expert and TILE_N columns of the result. Its lanes look through all routes for
-// those that lead to the expert; each TILE_M of them share what is read of the matrix. Lanes stand
-// along the depth, and are added up once for each tile.
+// Products of tokens with the matrices of their experts, for many tokens: a subgroup takes one
+// expert and TILE_N columns of the result. Its lanes search all routes for those to the expert;
+// TILE_M of them at a time share the loads of the matrix. Lanes are along the depth, and are summed
+// once for each tile.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "expert_quads.glsl"
 
 ROW_CONSTANT(TILE_M, 4);
 
-/// The first `count` of these routes, which all lead to the expert.
+/// Multiplies the first `count` of these routes, which all lead to the expert.
 void multiply(uint routes[TILE_M], uint count, uint expert, uint column) {
   const uint lane = gl_SubgroupInvocationID, quads = params.depth / 4;
   uint weight_row[ROWS];
   [[unroll]] for (uint j = 0; j < ROWS; ++j) weight_row[j] = matrix_row(expert, column, j);
-  uint x_first[TILE_M];  // past the last route, the first again
+  uint x_first[TILE_M];  // routes past the last repeat the first
   float sums[TILE_M][ROWS];
   [[unroll]] for (uint i = 0; i < TILE_M; ++i) {
     x_first[i] = (i < count ? routes[i] : routes[0]) / params.experts_per_token * quads;
@@ -69,7 +69,7 @@ void main() {
     if (!any_bound(first, first + ROWS)) continue;
     uint routes[TILE_M];
     [[unroll]] for (uint i = 0; i < TILE_M; ++i) routes[i] = 0;
-    uint held = 0;  // routes that wait for a tile to be full
+    uint held = 0;  // routes that wait until the tile is full
     for (uint base = 0; base < params.rows; base += SUBGROUP_SIZE) {
       const uint route = base + lane;
       const bool leads_here =

@@ -1,6 +1,6 @@
-// Products of tokens with the matrices of the experts that they were sent to: a subgroup takes one
-// row of x and TILE_N columns of the result. Its lanes stand along the depth, so that they read
-// side by side, and are added up once.
+// Products of tokens with the matrices of their experts: a subgroup takes one row of x and TILE_N
+// columns of the result. Its lanes are along the depth, so that they read neighbouring words, and
+// are summed once.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "expert_quads.glsl"

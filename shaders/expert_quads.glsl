@@ -1,5 +1,5 @@
-// Experts' matrices for subgroups whose lanes stand along the depth and read four elements at a
-// time: of weights in blocks a lane takes a word of four and the eight elements that it holds.
+// Experts' matrices for subgroups whose lanes are along the depth and read four elements at a time;
+// of weights in blocks a lane takes a word of four and the eight elements in it.
 #ifndef MULCIBER_EXPERT_QUADS_GLSL
 #define MULCIBER_EXPERT_QUADS_GLSL
 #extension GL_KHR_shader_subgroup_basic : require
@@ -11,16 +11,16 @@ ROW_CONSTANT(TILE_N, 4);
 BUFFER(0, readonly, x, vec4)
 BUFFER(3, writeonly, y, float)
 
-const uint ROWS = PER_COLUMN * TILE_N;  // of a matrix, for TILE_N columns of the result
+const uint ROWS = PER_COLUMN * TILE_N;  // rows of a matrix for TILE_N columns of the result
 
-/// The j-th of those rows; past the last column, the last again.
+/// The j-th of these rows; rows past the last column repeat the last.
 uint matrix_row(uint expert, uint column, uint j) {
   const uint last = params.columns * PER_COLUMN - 1;
   return expert * (last + 1) + min(column * PER_COLUMN + j, last);
 }
 
 #if defined(WEIGHT_BLOCKS)
-/// The eight elements that word s (0 to 3) of a group of 32 holds: its quads s and s + 4.
+/// The eight elements in word s (0 to 3) of a group of 32: its quads s and s + 4.
 void word_values(uint row, uint group, uint s, out vec4 first, out vec4 second) {
   const uint row_at = bound_row(row) * row_words(FORMAT);
   const GroupScales scales = group_scales(FORMAT, row_at, group);

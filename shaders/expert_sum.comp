@@ -1,4 +1,4 @@
-// What a token's experts gave, added up, each times its gate.
+// Sums the results of a token's experts, each times its gate.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

@@ -1,5 +1,5 @@
-// What products with the matrices of experts have in common: constants, parameters, where a route
-// leads, which rows of the matrices are bound, and how a sum becomes a result.
+// Common parts of products with the matrices of experts: constants, parameters, the experts of
+// routes, the bound rows of the matrices, and the epilogue.
 #ifndef MULCIBER_EXPERTS_GLSL
 #define MULCIBER_EXPERTS_GLSL
 #include "interface.h"
@@ -30,8 +30,8 @@ const uint PER_COLUMN = GATED == 1 ? 2 : 1;  // rows of a matrix for a column of
 uint expert_of(uint route) { return min(AT(control, route * 2 + 1), params.experts - 1); }
 float gate_of(uint route) { return exp(uintBitsToFloat(AT(control, route * 2))); }
 
-// Rows count from the first of the first expert. Whether those of [first, end) are bound, some of
-// them at least, and where a row stands in the buffer; one that is not bound stands at the last.
+// Rows are counted from the first row of the first expert. Whether any of rows [first, end) are
+// bound, and the position of a row in the buffer; a row that is not bound maps to the last one.
 bool any_bound(uint first, uint end) {
   return PART == 0 || (end > params.first_row && first < params.first_row + params.bound_rows);
 }
@@ -44,7 +44,7 @@ float with_bias(float sum, uint row) {
   return sum;
 }
 
-/// A sum of products as the result has it; where GATED it is a gate, for the sum beside it.
+/// The result of a sum of products; where GATED the sum is a gate for the sum beside it.
 float result_of(float sum, float beside) {
   if (GATED == 0) return activate(sum, FUNCTION);
   if (LIMIT == 0.0) return activate(sum, FUNCTION) * beside;

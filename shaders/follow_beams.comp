@@ -1,5 +1,5 @@
-// The state of every hypothesis moves into the row where beam search put the hypothesis. One column
-// of one item per invocation, which loads all rows before it stores the first.
+// Moves the state of every hypothesis into the row to which beam search moved the hypothesis. One
+// column of one item per invocation, which loads all rows before it stores the first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -10,7 +10,7 @@
 layout(constant_id = BEAM_BEAMS) const uint BEAMS = 1;
 
 PARAMS(FollowBeamsParams)
-// Control, under the types of what stands in it.
+// Control, under the types of its contents.
 BUFFER(0, readonly, state, uint)
 BUFFER(0, readonly, items, BeamItem)
 BUFFER(1, , rows, uint)
@@ -18,7 +18,7 @@ BUFFER(1, , rows, uint)
 void main() {
   const uint column = gl_GlobalInvocationID.x;
   if (column >= params.columns) return;
-  // Several states of the whole batch may stand one after the other.
+  // Several states of the whole batch may follow one another.
   const uint group = gl_WorkGroupID.y;
   const uint item = group % params.batch;
   if (AT(items, params.items + item).status != BEAM_SEARCHES) return;

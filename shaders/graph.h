@@ -1,4 +1,4 @@
-// Attention over a graph's edges: what the kernels share with their host code.
+// Attention over a graph's edges: constants and parameters that kernels and C++ share.
 #ifndef MULCIBER_SHADERS_GRAPH_H
 #define MULCIBER_SHADERS_GRAPH_H
 
@@ -10,9 +10,9 @@
 #define GRAPH_HEADS (CONSTANT_OP + 0)
 #define GRAPH_SIZE (CONSTANT_OP + 1)      // columns of a head
 #define GRAPH_SCORE (CONSTANT_OP + 2)     // SCORE_* of attention.h
-#define GRAPH_AVERAGED (CONSTANT_OP + 3)  // 1: the mean of all heads instead of all side by side
+#define GRAPH_AVERAGED (CONSTANT_OP + 3)  // 1: the mean over heads, 0: heads side by side
 
-// The words of the graph: offsets[nodes + 1], then sources[edges] at their own place.
+// Words of the graph: offsets[nodes + 1], then sources[edges] at a separate position.
 SHADER_STRUCT(EdgeSoftmaxParams) {
   uint first;  // nodes [first, end) of this dispatch
   uint end;
@@ -20,8 +20,8 @@ SHADER_STRUCT(EdgeSoftmaxParams) {
   uint neighbors;      // rows of keys
   uint offsets;        // word where the edges of node n begin: offsets + n
   uint sources;        // word of the first edge's source
-  uint score_vector;   // word of its first number, of scores that have one
-  uint query_columns;  // of a row of q
+  uint score_vector;   // word of the score vector's first number, if there is one
+  uint query_columns;  // columns of a row of q
   uint query_first;    // column of head 0
   uint key_columns;
   uint key_first;

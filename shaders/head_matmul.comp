@@ -1,5 +1,5 @@
-// Each head's columns of x times a matrix of its own, on any device: an invocation makes four
-// columns of a head of a row of y.
+// Multiplies each head's columns of x by the head's own matrix, on any device: an invocation
+// computes four columns of a head of a row of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "head_matmul.glsl"
@@ -8,7 +8,7 @@
 BUFFER(0, readonly, x, uint)
 float x_at(uint i) { return unpackHalf2x16(AT(x, i / 2))[i % 2]; }
 BUFFER(2, , y, uint)
-/// Columns `at` and the next, an even one and the odd one behind it.
+/// Stores columns `at`, which is even, and `at` + 1.
 void store_pair(uint at, vec2 value) {
   if (ADD == 1) value += unpackHalf2x16(AT(y, at / 2));
   AT(y, at / 2) = packHalf2x16(value);

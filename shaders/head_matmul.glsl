@@ -1,5 +1,5 @@
-// What products of heads have in common: constants, parameters, and four elements of a row of the
-// weight in any type.
+// Common parts of products per head: constants, parameters, and loads of four elements of a row of
+// the weight in any type.
 #ifndef MULCIBER_HEAD_MATMUL_GLSL
 #define MULCIBER_HEAD_MATMUL_GLSL
 #include "interface.h"
@@ -37,7 +37,7 @@ float weight_at(uint i) { return unpack_weight2(AT(weight, i / 2))[i % 2]; }
 BUFFER(1, readonly, weight, float)
 float weight_at(uint i) { return AT(weight, i); }
 #endif
-// Past the end of a row its last element again, which meets zeros of x or is not stored.
+// Past the end of a row its last element repeats; it meets zeros of x or is not stored.
 vec4 weight_quad(uint row, uint k) {
   const uint first = row * params.weight_columns, last = params.weight_columns - 1;
   return vec4(weight_at(first + k), weight_at(first + min(k + 1, last)),

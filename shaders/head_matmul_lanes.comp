@@ -1,6 +1,6 @@
-// Each head's columns of x times a matrix of its own, for subgroups: a lane makes four columns of
-// TILE_M rows of a head, which share what it reads of the matrix; lanes stand side by side along
-// the columns, and share what they read of x by shuffles. No shared memory.
+// Multiplies each head's columns of x by the head's own matrix, for subgroups: a lane computes four
+// columns of TILE_M rows of a head, which share its loads of the matrix; lanes are side by side
+// along the columns, and share loads of x by shuffles. No shared memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -13,7 +13,7 @@ ROW_CONSTANT(TILE_M, 8);
 BUFFER(0, readonly, x, vec4)
 BUFFER(2, , y, vec4)
 
-const uint X_LANES = (TILE_M + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // rows of x that a lane reads
+const uint X_LANES = (TILE_M + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // rows of x that a lane loads
 
 void main() {
 #ifdef WEIGHT_GRIDS
@@ -26,7 +26,8 @@ void main() {
   const uint weight_row = params.weight_first + head * params.weight_step;
   for (uint unit = gl_WorkGroupID.x; unit < units; unit += gl_NumWorkGroups.x) {
     const uint first_row = unit / chunks * TILE_M, quad = unit % chunks * SUBGROUP_SIZE + lane;
-    // Lanes past the last column repeat it, rows past the last that one: nothing is stored of them.
+    // Lanes past the last column repeat it, and rows past the last repeat that: they are not
+    // stored.
     const uint column = min(quad, quads - 1) * 4;
     uint x_base[X_LANES];
     [[unroll]] for (uint i = 0; i < X_LANES; ++i) {
@@ -40,7 +41,7 @@ void main() {
       vec4 mine[X_LANES];
       [[unroll]] for (uint i = 0; i < X_LANES; ++i) mine[i] = AT(x, x_base[i] + k / 4);
 #ifdef WEIGHT_BLOCKS
-      // Each place that dequantizes is much to compile: there is one.
+      // Each place with code that dequantizes takes long to compile, so there is only one.
       [[dont_unroll]] for (uint e = 0; e < 4; ++e) {
         const uint at = weight_row + (TRANSPOSED == 1 ? k : column) + e;
         const vec4 values = weight_quad(at, TRANSPOSED == 1 ? column : k);
@@ -55,7 +56,7 @@ void main() {
         }
       }
 #else
-      vec4 factors[4];  // of each element of x those of the four columns
+      vec4 factors[4];  // for each element of x the factors of the four columns
       if (TRANSPOSED == 1) {
         [[unroll]] for (uint e = 0; e < 4; ++e) factors[e] =
             weight_quad(weight_row + k + e, column);

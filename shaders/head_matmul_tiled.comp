@@ -1,7 +1,7 @@
-// Each head's columns of x times a matrix of its own, for hardware: a workgroup makes 64 columns of
-// TILE_M rows of a head from tiles of x and of the matrix in shared memory, where both ways that a
-// matrix may lie come to the same. Of few rows an invocation has one: then this is a product of
-// a vector, whose loads are as dense as the matrix lies.
+// Multiplies each head's columns of x by the head's own matrix, for hardware: a workgroup computes
+// 64 columns of TILE_M rows of a head from tiles of x and of the matrix in shared memory, where
+// both orientations of a matrix look alike. With few rows an invocation has one row: then this is a
+// matrix-vector product whose loads are as dense as the matrix.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define READ_VECTORS
@@ -14,7 +14,7 @@ BUFFER(0, readonly, x, vec4)
 BUFFER(2, , y, vec4)
 
 const uint kDepth = 16;  // of the tiles
-const uint kQuads = 16;  // of columns
+const uint kQuads = 16;  // quads of columns
 const uint kMaxRows = 32;
 // Lines are skewed against bank conflicts.
 const uint kLine = kQuads + 1, kXLine = kDepth / 4 + 1;
@@ -44,7 +44,8 @@ void main() {
         vec4 values = AT(x, (base + min(at, params.depth - 4)) / 4);
         x_tile[i / (kDepth / 4) * kXLine + i % (kDepth / 4)] = at < params.depth ? values : vec4(0);
       }
-      // What is past the last column or the depth is of the last: it is not stored, or meets zeros.
+      // Elements past the last column or the depth repeat the last: they are not stored, or meet
+      // zeros.
       for (uint i = thread; i < kDepth * kQuads; i += LOCAL_SIZE) {
         if (TRANSPOSED == 1) {
           const uint at = min(k + i / kQuads, params.depth - 1);

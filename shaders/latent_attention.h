@@ -1,4 +1,4 @@
-// Latent attention: what it asks beside the family's parameters (attention.h).
+// Latent attention: constants in addition to the family's parameters (attention.h).
 #ifndef MULCIBER_SHADERS_LATENT_ATTENTION_H
 #define MULCIBER_SHADERS_LATENT_ATTENTION_H
 

@@ -1,8 +1,8 @@
-// Attention of many heads over one key a position, whose last columns are its value, for devices
-// whose lanes are SIMD lanes: one subgroup per TILE_Q queries. As in attention_subgroup.comp lanes
-// stand along keys for the scores and along value columns for the sums, and share by shuffles. The
-// sums of so wide values are no registers: they stand in shared memory, each where one lane alone
-// finds it, and pass through registers once a block of keys.
+// Attention of many heads over one key per position, whose last columns are its value, for devices
+// whose lanes are SIMD lanes: one subgroup per TILE_Q queries. Like in attention_subgroup.comp,
+// lanes are along keys for the scores and along value columns for the sums, and exchange values by
+// shuffles. The sums of such wide values do not fit registers: they are in shared memory, each used
+// by one lane only, and pass through registers once per block of keys.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -16,11 +16,11 @@ ROW_CONSTANT(TILE_Q, 8);     // at most 8
 ROW_CONSTANT(LANE_KEYS, 4);  // keys per lane and block
 
 const uint BLOCK = LANE_KEYS * SUBGROUP_SIZE;
-const uint STEP = 8;  // of the head size, per step of the scores
+const uint STEP = 8;  // columns of a head, per step of the scores
 const uint VALUE = VALUE_SIZE / 4;
 const uint Q_LANES = (TILE_Q + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // queries per lane
-const uint kMaxSteps = 7;  // of a butterfly over up to 128 lanes
-// Queries of a tile see the same keys, unless heads of two positions meet in it.
+const uint kMaxSteps = 7;  // steps of a butterfly over up to 128 lanes
+// Queries of a tile see the same keys, unless it has heads of two positions.
 const bool UNEQUAL = MASKED && PACK % TILE_Q != 0;
 
 const uint kMaxQueries = 8, kMaxQuads = 128;
@@ -32,7 +32,7 @@ void main() {
   const uint kv_row = gl_WorkGroupID.z;
   const int keys = key_count(kv_row);
 
-  // Lane l fetches a piece of query l for all; the last tile repeats the last query.
+  // Lane l loads a piece of query l for all lanes; the last tile repeats the last query.
   uint q_base[Q_LANES];
   [[unroll]] for (uint i = 0; i < Q_LANES; ++i) {
     uint query = min(first_query + min(i * SUBGROUP_SIZE + lane, TILE_Q - 1), params.queries - 1);
@@ -40,7 +40,7 @@ void main() {
   }
   uvec2 visible[TILE_Q];
   float maximum[TILE_Q];
-  float total[TILE_Q];  // of this lane's keys
+  float total[TILE_Q];  // over this lane's keys
   uint start = params.kv_len, seen = 0;
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
     visible[i] = visible_keys(min(first_query + i, params.queries - 1), keys);
@@ -50,13 +50,12 @@ void main() {
     total[i] = 0;
   }
 
-  // Loops end at the bottom: these drivers run the rest of the body once more, masked, when they
-  // end at the top. So there is always a first block, whose keys are all masked when there are
-  // none.
+  // Loops test at the bottom: when a loop tests at the top, these drivers run the rest of the body
+  // once more, masked. So there is always a first block, with all keys masked when there are none.
   const uint last_key = max(seen, 1) - 1;
   uint first_key = start;
   do {
-    uint row[LANE_KEYS];  // where this lane's keys begin; past the last they repeat it
+    uint row[LANE_KEYS];  // start of each of this lane's keys; past the last they repeat it
     [[unroll]] for (uint j = 0; j < LANE_KEYS; ++j) {
       row[j] = key_base(kv_row, min(first_key + j * SUBGROUP_SIZE + lane, last_key));
     }
@@ -85,7 +84,7 @@ void main() {
       d += STEP;
     } while (d < HEAD_SIZE);
 
-    // Online softmax: weights of this block against the maximum so far.
+    // Online softmax: weights of this block relative to the maximum so far.
     float correction[TILE_Q];
     [[unroll]] for (uint i = 0; i < TILE_Q; ++i) {
       bool allowed[LANE_KEYS];
@@ -111,7 +110,7 @@ void main() {
       }
     }
 
-    // A step of columns, a quad of them each lane, over all keys of the block.
+    // A step of columns, one quad per lane, over all keys of the block.
     uint quad = lane;
     do {
       const uint column = params.v_first + min(quad, VALUE - 1) * 4;
@@ -159,7 +158,7 @@ void main() {
       const uint query = first_query + i;
       vec4 sum = sums[i * kMaxQuads + quad];
       if (query < params.queries && quad < VALUE) {
-        // Without a visible key the sums are those of key 0 by zero, which may be NaN.
+        // Without a visible key the sums are key 0's value times zero, which may be NaN.
         vec4 value = total[i] > 0 ? sum * (head_factor(query_head(query)) / total[i]) : vec4(0);
         store_result(result_element(kv_row, query) + quad * 4, value);
       }

@@ -1,5 +1,5 @@
-// Attention of many heads over one key a position, whose last columns are its value, for hardware:
-// a workgroup takes TILE_Q queries, heads of one position for the most part, and one split of their
+// Attention of many heads over one key per position, whose last columns are its value, for
+// hardware: a workgroup takes TILE_Q queries, mostly heads of one position, and one split of their
 // keys (attention_split_keys.glsl). A block of keys is staged in shared memory once, for scores and
 // values. No subgroup operations, so subgroups may have any size.
 #version 450
@@ -14,24 +14,24 @@
 ROW_CONSTANT(TILE_Q, 16);  // 8 or 16; LOCAL_SIZE is 128
 
 const uint HEAD = HEAD_SIZE / 4;
-const uint VALUE = VALUE_SIZE / 4;  // at most an invocation each
-// Queries of a tile see the same keys, unless heads of two positions meet in it.
+const uint VALUE = VALUE_SIZE / 4;  // at most one quad per invocation
+// Queries of a tile see the same keys, unless it has heads of two positions.
 const bool UNEQUAL = MASKED && PACK % TILE_Q != 0;
 
-// In the scores an invocation multiplies some queries with four keys, along one slice of their
-// columns: neighbours take neighbouring quads. A wider tile takes more registers, in its sums too.
+// For the scores an invocation multiplies some queries by four keys, along one slice of their
+// columns: neighbours take neighbouring quads. A wider tile takes more registers, for its sums too.
 const uint kKeys = 8;
 const uint QUERIES = TILE_Q / 4;
 const uint kPieces = 4 * kKeys / 4;
 const uint SLICES = LOCAL_SIZE / kPieces;
 
-// 28.8 KiB in all, below the 32 KiB that most hardware offers. Lines are skewed against bank
-// conflicts.
+// Shared memory is 28.8 KiB, below the 32 KiB that most hardware offers. Lines are skewed against
+// bank conflicts.
 const uint kMaxQueries = 16, kKeyLine = 640 / 4 + 1;
 const uint kScoreLine = TILE_Q * kKeys + 1;
 shared vec4 key_tile[kKeys * kKeyLine];
 shared float slices[16 * (kMaxQueries * kKeys + 1)];
-shared vec4 weights[kMaxQueries * kKeys / 4];  // scores before
+shared vec4 weights[kMaxQueries * kKeys / 4];  // first scores, then weights
 shared float corrections[kMaxQueries];
 shared bool last;
 
@@ -62,10 +62,10 @@ void main() {
     q_base[i] = q_element(kv_row, min(first_query + query0 + i, params.queries - 1));
   }
 
-  vec4 sums[TILE_Q];  // of this invocation's quad of the values
+  vec4 sums[TILE_Q];  // this invocation's quad of the values
   [[unroll]] for (uint i = 0; i < TILE_Q; ++i) sums[i] = vec4(0);
   float maximum = kMasked;
-  float total = 0;  // of this invocation's keys
+  float total = 0;  // over this invocation's keys
 
   uint first_key = split.keys.x;
   do {
@@ -104,7 +104,7 @@ void main() {
     }
     if (scores_one) weights[thread / 4][thread % 4] = scaled;
     barrier();
-    // All that share a row look at all of it: cheaper than to pass maxima around.
+    // All invocations that share a row read all of it: cheaper than exchanging maxima.
     float next = maximum;
     [[unroll]] for (uint j = 0; j < kKeys / 4; ++j) {
       vec4 some = weights[row * (kKeys / 4) + j];
@@ -121,7 +121,7 @@ void main() {
 
     if (thread < VALUE) {
       [[unroll]] for (uint i = 0; i < TILE_Q; ++i) sums[i] *= corrections[i];
-      // Unrolled, values of all keys wait in registers.
+      // Unrolled, the values of all keys would wait in registers.
       [[dont_unroll]] for (uint quad = 0; quad < kKeys / 4; ++quad) {
         vec4 value[4];
         [[unroll]] for (uint j = 0; j < 4; ++j) {
@@ -143,7 +143,7 @@ void main() {
     first_key += kKeys;
   } while (first_key < end);
 
-  // Everybody is done with the slices: the barrier behind the last scores says so.
+  // The barrier after the last scores ensures that all are done with the slices.
   if (scores_one) {
     slices[thread] = total;
     if (row_key == 0) slices[TILE_Q * kKeys + row] = maximum;

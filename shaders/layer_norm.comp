@@ -1,6 +1,6 @@
-// Layer norm, one workgroup per row. Mean first, then squares of deviations, so that a large common
-// offset costs no precision; the mean is taken of differences from the row's first element for the
-// same reason. A row whose second type is q8_1 writes y in blocks.
+// Layer norm, one workgroup per row. The mean is computed first, then squares of deviations, so
+// that a large common offset costs no precision; for the same reason the mean is computed from
+// differences to the row's first element. A row whose second type is q8_1 writes y in blocks.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -62,7 +62,7 @@ void main() {
   float inverse = 1.0 / sqrt(variance + params.epsilon);
 
 #ifdef WEIGHT_Q8_1
-  // A block is one invocation's: its scale needs no other.
+  // Each block belongs to one invocation: its scale needs no other.
   for (uint block = LANE; block < params.columns / 32; block += LANES) {
     vec4 quads[8];
     [[unroll]] for (uint part = 0; part < 8; ++part) {

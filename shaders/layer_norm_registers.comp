@@ -1,7 +1,7 @@
 // Layer norm for devices whose lanes are SIMD lanes and where a load costs as much as many sums:
 // one subgroup per TILE_ROWS rows, each read once and kept in registers; the rows share the loads
-// of gain and bias. What is computed is what layer_norm.comp computes. With READ_TEXELS all that is
-// read, in f32, comes through texel buffers.
+// of gain and bias. The arithmetic is that of layer_norm.comp. With READ_TEXELS all f32 inputs are
+// read through texel buffers.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -38,11 +38,11 @@ BUFFER(3, writeonly, y, STORED)
 const uint UNITS = COLUMNS / UNIT_WIDTH;
 const uint PIECES = (UNITS + SUBGROUP_SIZE - 1) / SUBGROUP_SIZE;  // units per lane
 
-// Steps of a butterfly over up to 128 lanes. Counted up: a count halved is not unrolled by all
-// drivers.
+// Steps of a butterfly over up to 128 lanes. The loop counts up: not all drivers unroll a loop that
+// halves its counter.
 const uint kMaxSteps = 7;
 
-// subgroupAdd by shuffles: some drivers loop over the lanes.
+// subgroupAdd by shuffles, because some drivers loop over the lanes.
 float lanes_add(float sum) {
   [[unroll]] for (uint step = 0; step < kMaxSteps; ++step) {
     if (1u << step < SUBGROUP_SIZE) sum += subgroupShuffleXor(sum, 1u << step);
@@ -51,7 +51,7 @@ float lanes_add(float sum) {
 }
 
 void main() {
-  // Units past the end repeat the last one; they count nothing and are not stored.
+  // Units past the end repeat the last one; they are not counted and not stored.
   uint unit[PIECES];
   bool inside[PIECES];
   [[unroll]] for (uint p = 0; p < PIECES; ++p) {

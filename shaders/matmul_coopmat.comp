@@ -1,8 +1,8 @@
 // Products on matrix units: operands staged in shared memory as f16, sums in f32. f32 activations
-// are rounded to f16 on the way. Rows for weights in bf16 alone take operands in bf16, which has
-// the range of f32 and 8 bits: weights go in as they are, and no activation is too large. Each
-// subgroup owns a block of the workgroup's tile. Rows with PLAIN_FRAGMENTS run the same without
-// matrix units, for the conformance suite (include/fragments.glsl).
+// are rounded to f16 while staged. Rows for bf16 weights use bf16 operands, which have the range of
+// f32 and 8 bits: weights are unchanged, and no activation is too large. Each subgroup owns a block
+// of the workgroup's tile. Rows with PLAIN_FRAGMENTS run the same code without matrix units, for
+// the conformance suite (include/fragments.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifndef PLAIN_FRAGMENTS
@@ -20,7 +20,7 @@
 #include "whole_tiles.glsl"
 #define SPLIT_K
 #include "matmul_operands.glsl"
-// Two tiles of lines of four eights and one; the default is for 64 x 64 x 32.
+// Two tiles with lines of four eights plus one; the default is for 64 x 64 x 32.
 #ifndef SHARED_EIGHTS
 #define SHARED_EIGHTS 640
 #endif
@@ -56,16 +56,16 @@ uvec4 w_eight(uint row, uint k) {
 }
 #endif
 
-// The line of x or W that stands for `line` of a tile: where the matrix ends before the tile does,
-// its last one, for what comes of that is not stored.
+// The line of x or W for `line` of a tile. Past the end of the matrix it is the last line; results
+// of these are not stored.
 uint x_line(uint line) { return WHOLE_ROWS ? line : min(line, params.rows - 1); }
 uint w_line(uint line) { return WHOLE_COLUMNS ? line : min(line, params.columns - 1); }
 
 void main() {
-  const uint eights = TILE_K / 8;          // of a line of a tile
+  const uint eights = TILE_K / 8;          // per line of a tile
   const uint line = eights + 1;            // skewed by 16 bytes
-  const uint w_tile = TILE_M * line;       // where the tile of W begins
-  const uint lines = LOCAL_SIZE / eights;  // that the workgroup loads at a time
+  const uint w_tile = TILE_M * line;       // start of the tile of W
+  const uint lines = LOCAL_SIZE / eights;  // lines that the workgroup loads at a time
   const uint x_loads = TILE_M / lines, w_loads = TILE_N / lines;
   const uint subgroups = LOCAL_SIZE / LANES;
   const uint blocks_m = TILE_M / BLOCK_M;
@@ -82,8 +82,8 @@ void main() {
     FRAGMENT_LOOP for (uint j = 0; j < parts_n; ++j) sums[i][j] = ZERO_SUM;
   }
 
-  // The next tiles travel from memory to registers while the matrix units work on the current ones.
-  // An invocation loads the same eight of several lines. Beyond the depth there are zeros.
+  // The next tiles are loaded into registers while the matrix units work on the current ones. An
+  // invocation loads the same eight of several lines. Beyond the depth there are zeros.
   uvec4 next_x[x_loads], next_w[w_loads];
   uint own_line = thread / eights, own_eight = thread % eights;
 #define LOAD_TILES(K0)                                                       \
@@ -126,10 +126,10 @@ void main() {
     }
   }
 
-  // Which lane holds which element is the driver's secret, so the epilogue goes through shared
-  // memory, where the tiles were: FRAGMENT_M rows of each block at a time. Every loop is unrolled:
-  // compilers unroll none around one that stays, and sums that a loop indexes are no registers.
-  const uint fours = block_n / 4;  // of a row
+  // Only the driver knows which lane holds which element, so the epilogue goes through the shared
+  // memory of the tiles: FRAGMENT_M rows of each block at a time. Every loop is unrolled: compilers
+  // do not unroll around a loop that stays, and then indexed sums are not registers.
+  const uint fours = block_n / 4;  // per row
   uint mine = SUBGROUP * FRAGMENT_M * (fours + 1);
   barrier();
   FRAGMENT_LOOP for (uint i = 0; i < parts_m; ++i) {

@@ -1,7 +1,7 @@
-// Products of integers on matrix units: x in blocks (q8_1) and W in blocks, both staged in shared
-// memory as signed bytes. A step of K is one block of 32, whose sums of integers are exact; they go
-// to sums in f32 by a scale for each row and one for each column. Tiles, subgroups and epilogue are
-// those of matmul_coopmat.comp.
+// Integer products on matrix units: x in blocks (q8_1) and W in blocks, both staged in shared
+// memory as signed bytes. A step of K is one block of 32, whose integer sums are exact; they are
+// added to f32 sums times a scale for each row and one for each column. Tiles, subgroups and
+// epilogue are those of matmul_coopmat.comp.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifndef PLAIN_FRAGMENTS
@@ -28,28 +28,28 @@ ROW_CONSTANT(TILE_M, 64);
 ROW_CONSTANT(TILE_N, 64);
 ROW_CONSTANT(BLOCK_M, 32);  // rows of a subgroup's block
 
-// A line of x or W in shared memory: the halves of a block, 16 integers each, and another 16 bytes,
-// for the lines of neighbouring lanes to lie in different banks.
+// A line of x or W in shared memory: the halves of a block, 16 integers each, and 16 bytes of
+// padding, so that lines of neighbouring lanes are in different banks.
 const uint LINE = 3;
 // Types with a scale for each half multiply the halves in two passes. A fragment as deep as a block
-// then takes x with zeros in place of one half: they stand between the halves in memory, so that it
-// begins with the first half or with the zeros.
+// then takes x with zeros in place of one half: the zeros are between the halves in memory, so that
+// the fragment begins with the first half or with the zeros.
 const bool HALVES = BLOCKS_HALVES(FORMAT);
 const uint X_SECOND = HALVES && FRAGMENT_K == 32 ? 2 : 1;
 const uint PASSES = HALVES ? 2 : 1;
-const uint STEPS = HALVES || FRAGMENT_K == 32 ? 1 : 2;  // fragments along K of a pass
+const uint STEPS = HALVES || FRAGMENT_K == 32 ? 1 : 2;  // fragments along K in a pass
 const bool MINIMA = BLOCKS_OFFSET(FORMAT) == 0;
 
-// Where things lie in shared memory: after the tiles the factors, four to a unit. Of x the scales,
-// and the sums of a block times its scale; of W the scales, and those of second halves or minima.
+// Layout of shared memory: after the tiles the factors, four per unit: for x the scales, and the
+// sums of a block times its scale; for W the scales, and those of second halves or the minima.
 const uint W_TILE = TILE_M * LINE;
 const uint X_SCALES = (TILE_M + TILE_N) * LINE;
 const uint X_SUMS = X_SCALES + TILE_M / 4;
 const uint W_SCALES = X_SUMS + TILE_M / 4;
 const uint W_SECONDS = W_SCALES + TILE_N / 4;
 
-// Four integers of W without their offset, which makes them signed. But for those with an offset of
-// 128 none is above 63, and a bit above it keeps the borrow within the byte.
+// Subtracts the offset from four integers of W, which makes them signed. Except with an offset of
+// 128 none is above 63, so a bit set above it keeps the borrow within the byte.
 uint centered(uint bytes) {
   if (BLOCKS_OFFSET(FORMAT) == 128) return bytes ^ 0x80808080u;
   return (bytes | 0x80808080u) - BLOCKS_OFFSET(FORMAT) * 0x01010101u ^ 0x80808080u;
@@ -74,7 +74,8 @@ uvec4 w_integers(uint row_at, uint group, uint half_of_it) {
     bool one = BLOCKS_HIGH_BITS(FORMAT) == 1;
     uint high = AT(blocks, high_at + (one ? group : group * 2 + half_of_it));
     if (one) high >>= 4 * half_of_it;
-    // Not a product with the bits: SPIRV-Tools of 2023 fold one of vectors into an invalid module.
+    // Not a product with the bits: SPIRV-Tools of 2023 fold a product of vectors into an invalid
+    // module.
     uvec4 shifts = one ? uvec4(0, 1, 2, 3) : uvec4(0, 2, 4, 6);
     words |= (uvec4(high) >> shifts & (one ? 0x01010101u : 0x03030303u))
              << BLOCKS_VALUE_BITS(FORMAT);
@@ -84,8 +85,8 @@ uvec4 w_integers(uint row_at, uint group, uint half_of_it) {
   return words;
 }
 
-// Of a block of x its scale, or what minima of W are multiplied with; of a group of W its scale, or
-// that of the second half or the minimum.
+// The factors of a block of x: its scale, or the factor of W's minima; and of a group of W: its
+// scale, or that of the second half or the minimum.
 float x_factor(uint row, uint group, bool second) {
   uvec2 scale_and_sums = x_scale(row, group);
   ivec2 sums = half_sums(scale_and_sums.y);
@@ -97,8 +98,8 @@ float w_factor(uint row_at, uint group, bool second) {
   return second ? HALVES ? all.scale.y : all.minimum.x : all.scale.x;
 }
 
-// The line of x or W that stands for `line` of a tile: where the matrix ends before the tile does,
-// its last one, for what comes of that is not stored.
+// The line of x or W for `line` of a tile. Past the end of the matrix it is the last line; results
+// of these are not stored.
 uint x_line(uint line) { return WHOLE_ROWS ? line : min(line, params.rows - 1); }
 uint w_line(uint line) { return WHOLE_COLUMNS ? line : min(line, params.columns - 1); }
 
@@ -107,7 +108,7 @@ void store_factor(uint at, uint line, float factor) {
 }
 
 void main() {
-  const uint lines = LOCAL_SIZE / 2;  // that the workgroup loads at a time
+  const uint lines = LOCAL_SIZE / 2;  // lines that the workgroup loads at a time
   const uint x_loads = (TILE_M + lines - 1) / lines, w_loads = TILE_N / lines;
   const uint subgroups = LOCAL_SIZE / LANES;
   const uint blocks_m = TILE_M / BLOCK_M;
@@ -124,8 +125,8 @@ void main() {
     FRAGMENT_LOOP for (uint j = 0; j < parts_n; ++j) sums[i][j] = ZERO_SUM;
   }
 
-  // The next blocks travel from memory to registers while the matrix units work on the current
-  // ones. An invocation loads the same half of several lines, the first one with the scale.
+  // The next blocks are loaded into registers while the matrix units work on the current ones. An
+  // invocation loads the same half of several lines, and with the first half the scale.
   uvec4 next_x[x_loads], next_w[w_loads];
   float next_x_factor[x_loads], next_w_factor[w_loads];
   uint own_line = thread / 2, own_half = thread % 2;
@@ -167,8 +168,8 @@ void main() {
     barrier();
     if (group + 1 < own.y) LOAD_BLOCKS(group + 1);
 
-    // A loop that stays: unrolled, the compilers for Intel's GPUs move all loads before the
-    // products, and spill up to 67 registers.
+    // The loop must stay: when it is unrolled, the compilers for Intel's GPUs move all loads before
+    // the products, and spill up to 67 registers.
     [[dont_unroll]] for (uint pass = 0; pass < PASSES; ++pass) {
       INTEGERS_A xs[parts_m][STEPS];
       FRAGMENT_FACTORS x_scales[parts_m];
@@ -212,8 +213,8 @@ void main() {
     }
   }
 
-  // As in matmul_coopmat.comp: through shared memory, FRAGMENT_M rows of each block at a time.
-  const uint fours = block_n / 4;  // of a row
+  // Like in matmul_coopmat.comp: through shared memory, FRAGMENT_M rows of each block at a time.
+  const uint fours = block_n / 4;  // per row
   uint mine = SUBGROUP * FRAGMENT_M * (fours + 1);
   barrier();
   FRAGMENT_LOOP for (uint i = 0; i < parts_m; ++i) {

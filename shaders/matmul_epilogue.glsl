@@ -1,10 +1,10 @@
-// What becomes of the sums of a product: bias, activation, gates, what y holds, and y's type. The
+// The epilogue of a product: bias, activation, gates, the old value of y, and y's type. The
 // including file defines Y_BUFFER and BIAS_BUFFER. A row of kernels.def or the including file may
 // define
 //   STORAGE16    f16 results are stored as 16-bit values; without it two share a word by atomics
 //   SPLIT_K      K can be split over workgroups along z (split-K): their partial sums then go to
-//                (parts, rows, columns) in place of y, and split_k_reduce finishes them
-// A kernel whose tiles may end where y does defines BEYOND_Y and WITHIN_COLUMNS.
+//                (parts, rows, columns) instead of y, and split_k_reduce finishes them
+// A kernel whose tiles may exceed y defines BEYOND_Y and WITHIN_COLUMNS.
 #ifndef MULCIBER_MATMUL_EPILOGUE_GLSL
 #define MULCIBER_MATMUL_EPILOGUE_GLSL
 
@@ -33,7 +33,7 @@ BUFFER(Y_BUFFER, , y, float16_t)
 float y_load(uint at) { return float(AT(y, at)); }
 void y_store(uint at, float value) { AT(y, at) = float16_t(value); }
 #else
-// The other half of the word may belong to another invocation. Each changes its own bits only, so
+// The other half of the word may belong to another invocation. Each changes only its own bits, so
 // the result does not depend on their order.
 BUFFER(Y_BUFFER, , y, uint)
 float y_load(uint at) { return unpackHalf2x16(AT(y, at / 2))[at % 2]; }
@@ -57,7 +57,7 @@ uvec2 own_depth() {
 }
 #endif
 
-// Sum `column` with its bias.
+// Sum `column` plus its bias.
 float biased(uint column, float sum) {
 #ifdef NORMALIZED
   return sum;
@@ -72,7 +72,7 @@ void store_finished(uint row, uint column, float value) {
   y_store(at, value);
 }
 
-// Finishes one sum and writes it, or writes a partial sum as it is. Not for gated products.
+// Finishes one sum and writes it, or writes a partial sum unchanged. Not for gated products.
 void store_result(uint row, uint column, float sum) {
 #ifdef SPLIT_K
   if (SPLIT_DEPTH != 0) {
@@ -83,8 +83,8 @@ void store_result(uint row, uint column, float sum) {
   store_finished(row, column, activate(biased(column, sum), ACTIVATION_FUNCTION));
 }
 
-// Finishes the sums of `column`, which is even, and of the next one: two elements of y, or one
-// where the product is gated. Of a gated product the columns are even in number.
+// Finishes the sums of `column`, which is even, and of the next column: two elements of y, or one
+// where the product is gated. A gated product has an even number of columns.
 void store_pair(uint row, uint column, float first, float second) {
   if (BEYOND_Y(row, column)) return;
   if (GATED != 0) {

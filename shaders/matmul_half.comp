@@ -1,7 +1,7 @@
-// A tile of y per workgroup, in f16 arithmetic: two products an instruction where the device packs
-// halves, and no conversion of operands anywhere. An invocation has THREAD_M x THREAD_N sums in
-// f32. Of every TILE_K columns of K, which are HALF_SUM_DEPTH, products are added up in f16 first;
-// the bounds of the conformance suite are derived from that.
+// A tile of y per workgroup, in f16 arithmetic: two products per instruction where the device packs
+// halves, and no conversion of operands. An invocation has THREAD_M x THREAD_N sums in f32.
+// Products of TILE_K columns of K, which is HALF_SUM_DEPTH, are summed in f16 first; the bounds of
+// the conformance suite are derived from that.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -15,15 +15,15 @@
 
 ROW_CONSTANT(TILE_M, 64);
 ROW_CONSTANT(TILE_N, 64);
-ROW_CONSTANT(THREAD_M, 8);  // in fours, as the next
+ROW_CONSTANT(THREAD_M, 8);  // in fours, like THREAD_N
 ROW_CONSTANT(THREAD_N, 4);
 const uint TILE_K = HALF_SUM_DEPTH;
 
 BUFFER(0, readonly, wide_x, uvec4)
 BUFFER(1, readonly, wide_w, uvec4)
 
-// Four neighbouring rows of x, or of W, at one place along K, which runs slowest. A unit of padding
-// per line: stores of an eight fall on different banks.
+// Four neighbouring rows of x, or of W, at one position along K, which runs slowest. A unit of
+// padding per line puts the stores of an eight on different banks.
 #ifndef SHARED_FOURS
 #define SHARED_FOURS 544  // 16 * (16 + 1 + 16 + 1)
 #endif
@@ -46,7 +46,7 @@ void main() {
 
   const uvec2 own = own_depth();
   for (uint k0 = own.x; k0 < own.y; k0 += TILE_K) {
-    // Rows beyond the edges repeat the last one, for what comes of them is not stored; beyond the
+    // Rows beyond the edges repeat the last one, because their results are not stored; beyond the
     // depth there are zeros.
     for (uint q = thread; q < (TILE_M + TILE_N) / 4 * (TILE_K / 8); q += LOCAL_SIZE) {
       uint four = q / (TILE_K / 8), k = q % (TILE_K / 8) * 8;

@@ -1,10 +1,10 @@
 // Lanes along N, ROWS x THREAD_N (an even number) sums per lane in registers, no shared memory and
-// no barrier: what software drivers want. Each lane reads its own rows of W; a value of x must
-// reach all lanes as one broadcast scalar, and how depends on the driver: as a load at a uniform
-// address, or, with SHUFFLE, as a load per lane followed by shuffles from constant lanes. K is a
-// multiple of 8. With W_TEXELS, and with X_TEXELS beside SHUFFLE, what lanes load by themselves
-// comes through texel buffers: these drivers have a loop over the lanes for each word of a storage
-// buffer, and one vector load a lane for 16 bytes of a texel buffer.
+// no barrier: a form for software drivers. Each lane reads its own rows of W. A value of x must
+// reach all lanes as one broadcast scalar, in a way that depends on the driver: as a load at a
+// uniform address, or, with SHUFFLE, as a load per lane followed by shuffles from constant lanes. K
+// is a multiple of 8. With W_TEXELS, and with X_TEXELS beside SHUFFLE, lanes' own loads go through
+// texel buffers: these drivers loop over the lanes for each word of a storage buffer, but load 16
+// bytes of a texel buffer with one vector load per lane.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SHUFFLE
@@ -24,7 +24,7 @@ layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
 const uint STEP = 8;  // along K, per iteration: enough to hide the loop, small enough for registers
 
-// Eight neighbours along K. As a struct, so that the driver computes one address for all of them.
+// Eight neighbours along K; with a struct the driver computes one address for all of them.
 #ifdef ACTIVATION_F16
 struct Xs {
   uint words[4];
@@ -55,8 +55,8 @@ BUFFER(1, readonly, w_step, Ws)
 layout(constant_id = MATMUL_STORE_QUADS) const uint STORE_QUADS = 0;
 BUFFER(Y_BUFFER, , y_quads, vec4)
 
-// Four finished values. Drivers that store lane after lane have one loop over the lanes then, not
-// four.
+// Stores four finished values. Drivers that store lane after lane then have one loop over the lanes
+// instead of four.
 void store_quad(uint row, uint column, vec4 value) {
   uint at = (row * params.row_stride + params.first_column + column) / 4;
   if (ACCUMULATE != 0) value += AT(y_quads, at);
@@ -101,9 +101,9 @@ void main() {
   uint lane = gl_LocalInvocationID.x;
   uint row0 = gl_WorkGroupID.y * ROWS;
 
-  // Columns of a lane are neighbours: it can store several at once, and the two that make one of a
-  // gated product are its own. Beyond the edges the last rows and columns are computed again. Where
-  // y is written and not read, they are stored again too, which costs less than conditions.
+  // Columns of a lane are neighbours: it can store several at once, and both columns of a gated
+  // pair are its own. Beyond the edges the last rows and columns are computed again. Where y is
+  // only written, they are stored again too, which costs less than conditions.
   const bool stores_again = STORE_QUADS != 0 && ACCUMULATE == 0 && GATED == 0;
   const uint own_column = (gl_WorkGroupID.x * LOCAL_SIZE + lane) * THREAD_N;
   const uint column0 =
@@ -118,7 +118,7 @@ void main() {
   }
 
 #ifdef SHUFFLE
-  // One load takes a quad of STEP / 4 lanes for each of several rows.
+  // One load takes a quad by STEP / 4 lanes for each of several rows.
   const uint lanes_per_row = STEP / 4, rows_per_load = SUBGROUP_SIZE / lanes_per_row;
   const uint loads = (ROWS + rows_per_load - 1) / rows_per_load;
   uint x_row[loads];
@@ -156,7 +156,7 @@ void main() {
     }
   }
 
-  // The epilogue. Loads are dear: a column's bias is read once for all rows.
+  // The epilogue. Loads are expensive: a column's bias is read once for all rows.
   [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
     uint column = min(column0 + j, params.columns - 1);
     float added = HAS_BIAS != 0 ? AT(bias, params.first_bias + column) : 0.0;

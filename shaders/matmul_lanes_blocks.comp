@@ -1,6 +1,6 @@
 // matmul_lanes.comp for weights in blocks: lanes along N, ROWS x THREAD_N sums per lane in
-// registers, a value of x reaches all lanes as one broadcast scalar. A group of 32 elements is read
-// once for all rows: several rows take it dequantized, a single one multiplies the quantized
+// registers; a value of x reaches all lanes as one broadcast scalar. A group of 32 elements is read
+// once for all rows: several rows use it dequantized, a single row multiplies the quantized
 // integers and scales their sum.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,10 +17,10 @@ ROW_CONSTANT(THREAD_N, 2);    // per lane; even
 ROW_CONSTANT(MOST_WORDS, 1);  // of a group's four words, per iteration
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
-// The lanes of a subgroup load at least one row's quads of x.
+// The lanes of a subgroup load the quads of x of at least one row.
 const uint WORDS = MOST_WORDS > 2 && SUBGROUP_SIZE < 8 ? 2 : MOST_WORDS;
 
-// Column of a lane's j-th sum. The two columns that make one of a gated product belong to one lane.
+// Column of a lane's j-th sum. Both columns of a gated pair belong to one lane.
 uint column_of(uint first, uint j, uint lane) {
   return GATED != 0 ? first + (j / 2 * LOCAL_SIZE + lane) * 2 + j % 2
                     : first + j * LOCAL_SIZE + lane;
@@ -71,7 +71,7 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
       scales[j] = group_scales(format, w_at[j], group);
       high[j] = group_high(format, w_at[j], group);
     }
-    // Of a single row: sums of integers times x, by their byte of the word, and of x alone.
+    // For a single row: sums of integers times x, by their byte of the word, and sums of x alone.
     vec4 parts[THREAD_N][2];
     float x_sums[2];
     [[unroll]] for (uint h = 0; h < 2; ++h) {
@@ -79,7 +79,7 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
       [[unroll]] for (uint j = 0; j < THREAD_N; ++j) parts[j][h] = vec4(0);
     }
 
-    // Where an iteration takes the whole group, 16 bytes at a time.
+    // For iterations over the whole group, 16 bytes at a time.
     QuadPair wide[THREAD_N][4];
     if (WORDS == 4) {
       [[unroll]] for (uint j = 0; j < THREAD_N; ++j) {
@@ -108,7 +108,7 @@ void multiply(uint format, uint first, uint end, uint at, uint group_of_columns)
             ws[j] = quad_quants(format, h == 0 ? pairs[j].first : pairs[j].second);
             if (ROWS > 1) ws[j] = ws[j] * quad_scale(scales[j].scale[h]) + scales[j].minimum[h];
           }
-          // Only types with scales of their own for either half keep two sums.
+          // Only types with separate scales for the halves keep two sums.
           const uint part = BLOCKS_HALVES(format) ? h : 0;
           [[unroll]] for (uint i = 0; i < ROWS; ++i) {
             [[unroll]] for (uint c = 0; c < 4; ++c) {

@@ -1,9 +1,9 @@
-// Operands that all matmul kernels share, and their epilogue (matmul_epilogue.glsl). x, W and y are
+// Common operands of all matmul kernels, and their epilogue (matmul_epilogue.glsl). x, W and y are
 // row-major; quads are four neighbours along K. A row of kernels.def may define
-//   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load (so it is with blocks)
-//   X_TEXELS     x, of f32, comes through a texel buffer
-//   W_TEXELS     W, of f32 or halves, likewise: as TEXEL(w, i) alone
-//   NORMALIZED   x, one row of f32, goes in as rms_norm(x); the gains take the place of a bias
+//   DEPTH_BY_4   K is a multiple of 4, so a quad is one aligned load (always the case with blocks)
+//   X_TEXELS     x, in f32, is read through a texel buffer
+//   W_TEXELS     W, in f32 or halves, likewise: only as TEXEL(w, i)
+//   NORMALIZED   x, one row of f32, is used as rms_norm(x); the gains replace the bias
 #ifndef MULCIBER_MATMUL_OPERANDS_GLSL
 #define MULCIBER_MATMUL_OPERANDS_GLSL
 

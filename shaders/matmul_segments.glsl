@@ -1,18 +1,18 @@
-// A grouped product: the rows of W are up to three segments, each of its own block type, and the
+// A grouped GEMM: the rows of W are up to three segments, each of its own block type, and the
 // workgroups of a dispatch are divided among them. A kernel defines multiply(), and its main()
-// calls multiply_segment(), which compiles the code of each type by itself.
+// calls multiply_segment(), which compiles the code of each type separately.
 #ifndef MULCIBER_MATMUL_SEGMENTS_GLSL
 #define MULCIBER_MATMUL_SEGMENTS_GLSL
 
 // Computes columns [first, end) of y, whose rows of W have `format` and begin at word `at`. group:
-// the index of this workgroup among those of the segment.
+// index of this workgroup among those of the segment.
 void multiply(uint format, uint first, uint end, uint at, uint group);
 
 #ifdef WEIGHT_BLOCKS
 layout(constant_id = MATMUL_SECOND_FORMAT) const uint SECOND_FORMAT = 0;
 layout(constant_id = MATMUL_THIRD_FORMAT) const uint THIRD_FORMAT = 0;
 
-// tile: columns of a workgroup.
+// tile: columns per workgroup.
 void multiply_segment(uint tile) {
   uint group = gl_WorkGroupID.x;
   if (SECOND_FORMAT == 0) {

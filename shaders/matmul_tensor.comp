@@ -1,7 +1,7 @@
-// Products on matrix units, by tiles that a whole workgroup holds: operands go in as f16, sums are
-// f32, and there is neither shared memory nor a barrier, for the driver brings the tiles
-// (VK_NV_cooperative_matrix2, matmul_tensor_tiles.glsl). f32 activations are rounded to f16 on the
-// way, weights in blocks or bf16 decoded to it.
+// Products on matrix units, with tiles that a whole workgroup holds: operands are f16, sums f32,
+// and there is neither shared memory nor a barrier, because the driver loads the tiles
+// (VK_NV_cooperative_matrix2, matmul_tensor_tiles.glsl). f32 activations are rounded to f16 when
+// loaded; weights in blocks or bf16 are decoded to it.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifndef PLAIN_FRAGMENTS
@@ -23,7 +23,8 @@ ROW_CONSTANT(TILE_N, 128);
 ROW_CONSTANT(TILE_K, 32);
 #include "matmul_tensor_tiles.glsl"
 
-// What becomes of a sum, whose column of y is first + column; beyond the last one nothing does.
+// The epilogue of a sum, whose column of y is first + column; beyond the last column it does
+// nothing.
 uint line_of(uint column, uint first) {
   return min(first + column, RESULTS - 1) * LINES_OF_A_RESULT;
 }

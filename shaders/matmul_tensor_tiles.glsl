@@ -1,23 +1,22 @@
 // Tiles that a workgroup holds together, for matmul_tensor.comp: operands in f16, sums in f32. They
 // have two forms:
-//   cooperative matrices of workgroup scope, of VK_NV_cooperative_matrix2: the driver brings them
-//   from memory by tensor layouts, staged as it sees fit, and calls decode functions for elements
-//   that are not f16 where they lie;
+//   cooperative matrices of workgroup scope, of VK_NV_cooperative_matrix2: the driver loads them
+//   from memory by tensor layouts, stages them as it chooses, and calls decode functions for
+//   elements that are not f16 in memory;
 //   with PLAIN_FRAGMENTS, numbers of an invocation: rows of kernels.def for the conformance suite,
-//   which so runs the loop, the decoding, the edges and the epilogue on every device.
-// Of an operand zeros lie beyond its edges; what lies beyond the edges of y is not stored.
+//   which runs the loop, the decoding, the edges and the epilogue on every device with them.
+// Beyond an operand's edges there are zeros; sums beyond the edges of y are not stored.
 //
-// Where the product is gated a tile of W is lines 2 n + `which` of W, else lines n.
+// Where the product is gated a tile of W has lines 2 n + `which` of W, else lines n.
 #ifndef MULCIBER_MATMUL_TENSOR_TILES_GLSL
 #define MULCIBER_MATMUL_TENSOR_TILES_GLSL
 
-// Rows of W, which make a column of y together.
+// Rows of W for one column of y.
 const uint LINES_OF_A_RESULT = GATED != 0 ? 2 : 1;
 const uint TILE_R = TILE_N / LINES_OF_A_RESULT;  // columns of y per workgroup
 #define RESULTS (params.columns / LINES_OF_A_RESULT)
 
-// Elements of x and of W as f16 holds them: what it cannot hold is clamped, as its sums would be
-// infinite.
+// Elements of x and of W, clamped to the range of f16, because their sums would be infinite.
 float half_range(float value) { return clamp(value, -65504.0, 65504.0); }
 #ifdef WEIGHT_BLOCKS
 #include "block_element.glsl"
@@ -36,10 +35,10 @@ float w_at(uint line, uint k) { return half_range(w_element(line * params.depth 
 #define SUM_TILE coopmat<float, gl_ScopeWorkgroup, TILE_M, TILE_R, gl_MatrixUseAccumulator>
 #define ZERO_SUMS SUM_TILE(0.0)
 
-// Layouts with edges and without: compilers leave out what tiles need at edges.
+// Layouts with and without edges: without, compilers omit the checks of edges.
 #define EDGED gl_CooperativeMatrixClampModeConstantNV
 #define UNEDGED gl_CooperativeMatrixClampModeUndefinedNV
-// Rows are whole eights, which a compiler can see so.
+// The depth as whole eights, which the compiler can see.
 #define DEPTH_IN_EIGHTS (params.depth / 8 * 8)
 
 #ifdef ACTIVATION_F16
@@ -68,11 +67,11 @@ float16_t decode_x(const in XPlace place, const in uint at[2], const in uint wit
     LOAD_X(X, X_LAYOUT(EDGED, ROW, K));   \
   }
 
-// W lies there line by line: its tiles are turned on the way.
+// W is stored line by line: its tiles are transposed when loaded.
 #define TURNED createTensorViewNV(2, false, 1, 0)
 #ifdef WEIGHT_BLOCKS
-// Numbers are asked for one by one, by their coordinates alone: of blocks of coordinates (of a
-// layout with block sizes) NVIDIA's driver 580.159 makes other numbers. Places mean nothing.
+// Elements are decoded one by one, by their coordinates alone: with coordinates in blocks (a layout
+// with block sizes) NVIDIA's driver 580.159 gives other numbers. The address is ignored.
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer WPlace { uint word; };
 #define DECODE_W(WHICH) float16_t(w_at(at[0] * LINES_OF_A_RESULT + WHICH, at[1]))
 #define W_LAYOUT(EDGES, LINE, K)                                                             \
@@ -95,7 +94,7 @@ layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer WPl
           setTensorLayoutDimensionNV(createTensorLayoutNV(2, EDGES), RESULTS, DEPTH_IN_EIGHTS), \
           DEPTH_IN_EIGHTS* LINES_OF_A_RESULT, 1),                                               \
       LINE, TILE_R, K, TILE_K)
-// f16 lies there as it is wanted, bf16 does not.
+// f16 is stored as needed, bf16 must be decoded.
 #define LOAD_W(W, WHICH, LAYOUT)                                                          \
   if (FORMAT == 1) {                                                                      \
     coopMatLoadTensorNV(W, w_halves_buffer.data, WHICH* DEPTH_IN_EIGHTS, LAYOUT, TURNED,  \
@@ -118,8 +117,8 @@ float16_t decode_w_1(const in WPlace place, const in uint at[2], const in uint w
   }
 
 #define MULTIPLY_ADD(X, W, SUMS) SUMS = coopMatMulAdd(X, W, SUMS)
-// Every sum, with its place: FUNCTION(row, column, sum, ...) of the tile. Drivers may call it more
-// than once for one, so it stores nothing.
+// Calls FUNCTION(row, column, sum, ...) for every sum of the tile. Drivers may call it more than
+// once for a sum, so it must not store anything.
 #define EACH_SUM(SUMS, FUNCTION, FIRST_COLUMN) \
   coopMatPerElementNV(SUMS, SUMS, FUNCTION, FIRST_COLUMN)
 #define EACH_PAIR(SUMS, SECONDS, FUNCTION, FIRST_COLUMN) \
@@ -147,7 +146,7 @@ float16_t decode_w_1(const in WPlace place, const in uint at[2], const in uint w
 
 #else
 
-// An invocation has every LOCAL_SIZE-th sum, and takes operands from where they lie.
+// An invocation has every LOCAL_SIZE-th sum, and reads operands directly from memory.
 const uint SUMS_OF_AN_INVOCATION = TILE_M * TILE_R / LOCAL_SIZE;
 #define EACH_OF_SUMS [[dont_unroll]] for (uint i = 0; i < SUMS_OF_AN_INVOCATION; ++i)
 uint plain_row(uint i) { return (i * LOCAL_SIZE + gl_LocalInvocationIndex) / TILE_R; }
@@ -192,7 +191,7 @@ void multiply_add(PlainTile x, PlainTile w, inout PlainSums sums) {
   EACH_OF_SUMS SUMS.sums[i] =                            \
       FUNCTION(plain_row(i), plain_column(i), SUMS.sums[i], SECONDS.sums[i], FIRST_COLUMN)
 
-// Calls DO for each sum that y has a place for, which is `at`.
+// Calls DO for each sum that has an element of y, which is `at`.
 #define EACH_OF_Y(ROW, COLUMN, DO)                                    \
   EACH_OF_SUMS {                                                      \
     uint row = ROW + plain_row(i), result = COLUMN + plain_column(i); \

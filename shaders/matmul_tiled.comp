@@ -1,5 +1,5 @@
 // A tile of y per workgroup, x and W staged in shared memory, THREAD_M x THREAD_N sums per
-// invocation. Serves any device; larger tiles are rows with larger constants.
+// invocation. It serves any device; larger tiles are rows with larger constants.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -14,7 +14,7 @@ ROW_CONSTANT(TILE_K, 16);
 ROW_CONSTANT(THREAD_M, 4);
 ROW_CONSTANT(THREAD_N, 4);  // even
 
-// K runs slowest, one word of padding per line: stores of a quad fall on different banks.
+// K runs slowest; one word of padding per line puts the stores of a quad on different banks.
 #ifndef SHARED_FLOATS
 #define SHARED_FLOATS 1056  // 16 * (2 * 32 + 2)
 #endif
@@ -38,7 +38,7 @@ void main() {
 
   const uvec2 own = own_depth();
   for (uint k0 = own.x; k0 < own.y; k0 += TILE_K) {
-    // Stage. Beyond the edges there are zeros, never what memory holds there.
+    // Stage. Beyond the edges there are zeros, never old memory.
     for (uint q = thread; q < TILE_M * TILE_K / 4; q += LOCAL_SIZE) {
       uint row = q / (TILE_K / 4), k = q % (TILE_K / 4) * 4;
       vec4 quad = vec4(0);
@@ -51,8 +51,8 @@ void main() {
       if (column0 + column < params.columns && k0 + k < params.depth) {
         quad = w_quad(column0 + column, k0 + k);
       }
-      // Of a gated product all gates first, then what they gate: partners then are sums of one
-      // invocation.
+      // A gated product has all gates first, then their values, so that both of a pair are sums of
+      // one invocation.
       uint place = GATED != 0 ? column % 2 * (TILE_N / 2) + column / 2 : column;
       [[unroll]] for (uint i = 0; i < 4; ++i) {
         tiles[w_tile + (k + i) * (TILE_N + 1) + place] = quad[i];

@@ -1,5 +1,5 @@
-// A tile of y per workgroup, from x in blocks (q8_1) and W in blocks, by dot products of integers.
-// A step of K is one block of 32: each invocation stages a row of x or of W in shared memory, W as
+// A tile of y per workgroup, from x in blocks (q8_1) and W in blocks, by integer dot products. A
+// step of K is one block of 32: each invocation stages a row of x or of W in shared memory, W as
 // bytes, and multiplies THREAD_M x THREAD_N pairs of rows; scales are applied once per block.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -14,13 +14,14 @@ ROW_CONSTANT(TILE_N, 32);
 ROW_CONSTANT(THREAD_M, 4);
 ROW_CONSTANT(THREAD_N, 4);  // even
 
-// Rows of x, then rows of W: the integers of the first half of a block, of all rows, and those of
+// Rows of x, then rows of W: the integers of the first half of a block, for all rows, then those of
 // the second half. Neighbours in a subgroup read neighbouring words.
 #ifndef SHARED_ROWS
 #define SHARED_ROWS 64  // TILE_M + TILE_N
 #endif
 shared uvec4 integers[2 * SHARED_ROWS];
-// Of x the scale and the sums of the integers, of W the scales of both halves or scale and minimum.
+// For x the scale and the sums of the integers, for W the scales of both halves or scale and
+// minimum.
 shared uvec2 scales[SHARED_ROWS];
 
 // Scale and minimum, or both scales, of a group of W.
@@ -33,8 +34,8 @@ uvec2 scales_of(uint row_at, uint group) {
 void main() {
   const uint lines_m = TILE_M / THREAD_M;  // invocations along M
   const uint lines_n = TILE_N / THREAD_N;
-  const bool halves = BLOCKS_HALVES(FORMAT);       // each with a scale
-  const bool minima = BLOCKS_OFFSET(FORMAT) == 0;  // in its place
+  const bool halves = BLOCKS_HALVES(FORMAT);       // each half with a scale
+  const bool minima = BLOCKS_OFFSET(FORMAT) == 0;  // a minimum instead
   uint row0 = gl_WorkGroupID.y * TILE_M, column0 = gl_WorkGroupID.x * TILE_N;
   uint thread = gl_LocalInvocationIndex;
   uint thread_m = thread / lines_n, thread_n = thread % lines_n;
@@ -44,11 +45,11 @@ void main() {
     [[unroll]] for (uint j = 0; j < THREAD_N; ++j) sums[i][j] = 0;
   }
 
-  // Beyond the edges the last row is staged again, and its results are not stored.
+  // Beyond the edges the last row is staged again; its results are not stored.
   bool stages_x = thread < TILE_M;
   uint x_row = min(row0 + thread, params.rows - 1);
   uint column = min(column0 + thread - TILE_M, params.columns - 1);
-  // Of a gated product all gates first, then what they gate: partners then are sums of one
+  // A gated product has all gates first, then their values, so that both of a pair are sums of one
   // invocation.
   uint place = thread - TILE_M;
   if (GATED != 0) place = place % 2 * (TILE_N / 2) + place / 2;
@@ -75,7 +76,7 @@ void main() {
     }
     barrier();
 
-    // The sums of integers begin with what W's offset takes away.
+    // The sums of integers start with the share of W's offset.
     int dots[THREAD_M][THREAD_N];
     float x_scales[THREAD_M], x_sums[THREAD_M];
     [[unroll]] for (uint h = 0; h < 2; ++h) {

@@ -1,7 +1,7 @@
-// Written out by macros, without arrays or loops over the tile: for drivers that unroll nothing and
-// keep every array in memory. A subgroup's lanes lie along K and read neighbouring words, each lane
-// adds up its own part, and the subgroup adds up the lanes at the end. The row of kernels.def
-// defines ROWS_8, ROWS_4 or ROWS_1, the rows of y that a subgroup takes. K is even.
+// Products unrolled by macros, without arrays or loops over the tile: for drivers that unroll
+// nothing and keep every array in memory. A subgroup's lanes are along K and read neighbouring
+// words; each lane sums its own part, and the subgroup sums the lanes at the end. The row of
+// kernels.def defines ROWS_8, ROWS_4 or ROWS_1, the rows of y per subgroup. K is even.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require

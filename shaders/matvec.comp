@@ -1,11 +1,11 @@
-// Few rows of x: lanes along K, each workgroup taking TILE_N rows of W, read once for all ROWS
-// rows of x. With SUBGROUP_ADD a workgroup is one subgroup and its lanes add up without shared
-// memory; with SUBGROUPS_ADD it is several that share the depth, so that a device of many units
-// has loads enough under way. Weights in blocks are taken WORDS words of a group at a time, by one
-// lane; one row of x multiplies the quantized integers and scales the sum. With x in blocks (q8_1)
-// a lane takes whole groups, and the products are of integers. With NORMALIZED the row of x is
-// normalized first. With HALF_SUMS eight products are added up in f16, in twos, before they go to
-// a sum in f32.
+// Few rows of x: lanes along K; each workgroup takes TILE_N rows of W, read once for all ROWS rows
+// of x. With SUBGROUP_ADD a workgroup is one subgroup, whose lanes are summed without shared
+// memory; with SUBGROUPS_ADD it is several subgroups that share the depth, so that a device of many
+// units has enough loads in flight. Weights in blocks are taken WORDS words of a group at a time,
+// by one lane; a single row of x multiplies the quantized integers and scales the sum. With x in
+// blocks (q8_1) a lane takes whole groups, and the products are of integers. With NORMALIZED the
+// row of x is normalized first. With HALF_SUMS eight products are summed in f16, in pairs, before
+// they are added to a sum in f32.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef SUBGROUPS_ADD
@@ -26,11 +26,11 @@
 
 ROW_CONSTANT(TILE_N, 4);  // even
 #if defined(WEIGHT_BLOCKS) && !defined(ACTIVATION_Q8_1)
-ROW_CONSTANT(WORDS, 1);  // of the four of a group of 32 elements
+ROW_CONSTANT(WORDS, 1);  // of the four words of a group of 32 elements
 #endif
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
-// Sums that are added up in shared memory, and how many parts of each there are.
+// Number of sums that are added up in shared memory, and of the parts of each.
 #ifdef SUBGROUPS_ADD
 const uint kMostSubgroups = 32;
 shared float partial[32 * kMostSubgroups];
@@ -108,8 +108,8 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   const uint parts = 4 / WORDS;  // of a group
   for (uint part = lane; part < params.depth / 32 * parts; part += LOCAL_SIZE) {
     uint group = part / parts, first = part % parts * WORDS;
-    // All columns are loaded before the first product: of rows of x, a word's worth is live at a
-    // time. The other way round compilers keep them all, 32 registers a row, and spill.
+    // All columns are loaded before the first product: of the rows of x only one word's worth is
+    // live at a time. In the other order compilers keep them all, 32 registers per row, and spill.
     GroupScales scales[TILE_N];
     QuadPair pairs[TILE_N][4];
     [[unroll]] for (uint j = 0; j < TILE_N; ++j) {
@@ -189,8 +189,8 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
   }
 #endif
 
-  // Sums i * TILE_N + j of an even number and the next are finished by the lane of half that
-  // number, modulo the lanes there are.
+  // The lane with half of the even number i * TILE_N + j, modulo the number of lanes, finishes that
+  // sum and the next.
 #if defined(SUBGROUP_ADD) && !defined(SUBGROUPS_ADD)
   const uint turns = (ROWS * TILE_N / 2 + LOCAL_SIZE - 1) / LOCAL_SIZE;
   vec2 results[turns];

@@ -1,5 +1,5 @@
 // One row of x for software drivers: a subgroup takes TILE_N rows of W, its lanes side by side
-// along K, so that memory is read in few long runs. Sums meet in a butterfly of shuffles that
+// along K, so that memory is read in few long runs. A butterfly of shuffles combines the sums and
 // halves their number in every step. K is a multiple of 8.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -12,8 +12,8 @@
 ROW_CONSTANT(TILE_N, 8);  // a power of two, at least 2
 
 const uint PAIRS = TILE_N / 2;
-const uint SPAN = SUBGROUP_SIZE * 8;  // along K, of an iteration
-const uint kMaxSteps = 7;             // of a butterfly over up to 128 lanes
+const uint SPAN = SUBGROUP_SIZE * 8;  // along K, per iteration
+const uint kMaxSteps = 7;             // steps of a butterfly over up to 128 lanes
 
 #ifdef WEIGHT_HALF
 BUFFER(1, readonly, w_wide, uvec4)
@@ -54,8 +54,8 @@ void main() {
       [[unroll]] for (uint c = 0; c < 4; ++c) sums[j / 2][j % 2] += x1[c] * w1[c]; \
     }                                                                              \
   }
-  // The loop ends at the bottom: these drivers run the body once more, masked, when it ends at the
-  // top.
+  // The loop tests at the bottom: when a loop tests at the top, these drivers run the body once
+  // more, masked.
   const uint whole = params.depth / SPAN * SPAN;
   if (whole > 0) {
     uint k = 0;
@@ -66,8 +66,8 @@ void main() {
   }
   if (whole + lane * 8 < params.depth) TAKE(whole + lane * 8)
 
-  // After step b a lane keeps the half of the sums that its bit b names; `first` is the pair it
-  // ends with.
+  // After step b a lane keeps the half of the sums that its bit b selects; `first` is the pair that
+  // remains.
   uint first = 0;
   [[unroll]] for (uint b = 0; b < kMaxSteps; ++b) {
     const uint kept = PAIRS >> (b + 1);
@@ -87,7 +87,7 @@ void main() {
     }
   }
   const uint kept = PAIRS > SUBGROUP_SIZE ? PAIRS / SUBGROUP_SIZE : 1;
-  // Where there are more lanes than pairs, several hold the same.
+  // Where there are more lanes than pairs, several lanes hold the same pair.
   if (lane < PAIRS) {
     [[unroll]] for (uint j = 0; j < kept; ++j) {
       store_pair(row, column0 + (first + j) * 2, sums[j].x, sums[j].y);

@@ -14,7 +14,7 @@
 #define RMS_STREAM (CONSTANT_OP + 0)  // RMS_*
 #define RMS_PLAIN 0                   // y = norm(x)
 #define RMS_ADD 1                     // stream += x, y = norm(stream)
-// stream += norm(x) with the gain before, y = norm(stream)
+// stream += norm(x) with the first gain, y = norm(stream)
 #define RMS_ADD_NORM 2
 
 // Specialization constant of the norm of columns.
@@ -22,7 +22,7 @@
 
 // Specialization constants of softmax.
 #define SOFTMAX_LOGARITHM (CONSTANT_OP + 0)  // 1: log-softmax
-// 1: control holds how many columns a row sees
+// 1: control has the number of columns that a row sees
 #define SOFTMAX_COUNTS (CONSTANT_OP + 1)
 #define SOFTMAX_CAUSAL (CONSTANT_OP + 2)  // causal_period, 0: none
 
@@ -33,7 +33,7 @@ SHADER_STRUCT(LayerNormParams) {
 }
 SHADER_STRUCT_END
 
-// gain: row of the gains that belongs to the last norm.
+// gain: row of the gains for the last norm.
 SHADER_STRUCT(RmsNormParams) {
   uint rows;
   uint columns;
@@ -51,7 +51,7 @@ SHADER_STRUCT(NormColumnsParams) {
 }
 SHADER_STRUCT_END
 
-// first_row: number of row 0 of the buffer in the whole tensor. counts: word of control.
+// first_row: index of the buffer's row 0 in the whole tensor. counts: word of control.
 SHADER_STRUCT(SoftmaxParams) {
   uint columns;
   uint first_row;

@@ -1,6 +1,6 @@
-// Groups of columns of each row normalized in place, each by itself and with gains of its own:
-// heads of queries and keys, or all of them together. One workgroup per row and group. What an
-// invocation writes none but itself has read.
+// Normalizes groups of columns of each row in place, each group by itself and with gains of its
+// own: heads of queries and keys, or all of them together. One workgroup per row and group. An
+// invocation reads only what it writes itself.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

@@ -1,4 +1,4 @@
-// Numbers from 0 to 1 as normalized integers, several in a word; what lies beyond is cut.
+// Packs numbers from 0 to 1 as normalized integers, several per word; others are clamped.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

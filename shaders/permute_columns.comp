@@ -1,4 +1,4 @@
-// Columns of each row in another order, bit by bit.
+// Reorders the columns of each row, bit by bit.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

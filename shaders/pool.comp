@@ -1,5 +1,5 @@
-// The states of each text's tokens made one, column by column; positions past the text's end do
-// not count. One invocation per column of a row.
+// Pools the states of each text's tokens, column by column; positions past the text's end do not
+// count. One invocation per column of a row.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -22,7 +22,7 @@ float pooled(uint first, uint count) {
   for (uint i = 0u; i < count; ++i) {
     float state = AT(x, first + i * params.columns);
     if (MODE == POOL_MAX) {
-      // max() may pass over NaN, which is then the result of a text without an error in it.
+      // max() may ignore NaN, so a text with NaN would look valid.
       number = number && (floatBitsToUint(state) & 0x7fffffffu) <= 0x7f800000u;
       value = max(value, state);
     } else {

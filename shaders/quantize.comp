@@ -1,5 +1,5 @@
-// Activations into blocks of 32 (q8_1, blocks.h), one block per invocation: for what no other
-// dispatch could write as such.
+// Quantizes activations to blocks of 32 (q8_1, blocks.h), one block per invocation, where no other
+// dispatch could write blocks.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

@@ -1,4 +1,4 @@
-// Parameters of quantizing activations: rows of f32 into blocks of 8-bit integers (q8_1, blocks.h).
+// Parameters for quantizing activations: rows of f32 to blocks of 8-bit integers (q8_1, blocks.h).
 #ifndef MULCIBER_SHADERS_QUANTIZE_H
 #define MULCIBER_SHADERS_QUANTIZE_H
 
@@ -8,7 +8,7 @@
 
 SHADER_STRUCT(QuantizeParams) {
   uint columns;
-  uint blocks;  // of all rows
+  uint blocks;  // blocks of all rows
 }
 SHADER_STRUCT_END
 

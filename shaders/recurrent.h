@@ -9,12 +9,12 @@
 // Buffers: 0 gates, 1 state, 2 outputs, 3 control. Offsets and strides count elements.
 SHADER_STRUCT(RecurrentParams) {
   uint hidden;        // units of the cell
-  uint positions;     // of a row of the inputs and of the outputs
+  uint positions;     // positions of a row of the inputs and of the outputs
   uint time;          // this step
-  uint inputs_first;  // of gates: where those of the inputs begin; those of the state are at 0
-  uint cell_first;    // of state: where the cells of an LSTM stand
-  uint columns;       // of outputs
-  uint first_column;  // of outputs
+  uint inputs_first;  // element of gates where those of the inputs begin; the state's begin at 0
+  uint cell_first;    // element of state where the cells of an LSTM begin
+  uint columns;       // columns of outputs
+  uint first_column;  // first column of outputs
   int lengths;        // word of control where the array begins, -1: absent
 }
 SHADER_STRUCT_END

@@ -1,6 +1,6 @@
-// One time step of a recurrent cell: the gates' pre-activations, which are the input and the state
-// multiplied by their matrices, become the new state and the output of a position. One unit of one
-// row per invocation.
+// One time step of a recurrent cell: computes the new state and the output of a position from the
+// gates' pre-activations, which are the products of input and state with their matrices. One unit
+// of one row per invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -32,7 +32,7 @@ void main() {
                          : min(AT(control, uint(params.lengths) + row), params.positions);
   const uint output_row = row * params.positions;
   if (params.time >= count) {
-    // Past the end of a shorter row: its state stays, and the position is padding.
+    // Past the end of a shorter row the state stays, and the position is padding.
     AT(outputs, (output_row + params.time) * params.columns + params.first_column + unit) = 0.0;
     return;
   }
@@ -46,7 +46,7 @@ void main() {
 
   const uint state_at = row * params.hidden + unit;
   float h;
-  if (CELL == CELL_LSTM) {  // gates in the order input, forget, cell, output
+  if (CELL == CELL_LSTM) {  // gate order input, forget, cell, output
     const float c = sigmoid(BOTH(1)) * AT(state, params.cell_first + state_at) +
                     sigmoid(BOTH(0)) * safe_tanh(BOTH(2));
     AT(state, params.cell_first + state_at) = c;

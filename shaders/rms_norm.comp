@@ -1,8 +1,8 @@
-// Root-mean-square norm, one workgroup per row, after a residual stream has taken up x where there
-// is one. What the stream becomes is computed again for each pass, not read back: then y does not
-// feel how the stream was rounded, and no invocation waits for what another wrote. A row whose
+// Root-mean-square norm, one workgroup per row, after x was added to a residual stream, if there is
+// one. The new value of the stream is computed again for each pass, not read back: y then does not
+// depend on the rounding of the stream, and no invocation waits for another's writes. A row whose
 // second type is q8_1 writes y in blocks. Sums of squares are precise, so that products that
-// normalize x themselves (norm_factor.glsl) come to the same bits.
+// normalize x themselves (norm_factor.glsl) get the same bits.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -30,7 +30,7 @@ float inverse_root(UNIT squares) {
   return 1.0 / sqrt(row_add(total(squares)) / float(params.columns) + params.epsilon);
 }
 
-// Unit i of what is normalized into y. x_scale: the first norm's factor of the row.
+// Unit i of the input of y's norm. x_scale: the row's factor in the first norm.
 UNIT taken_up(RowSpan span, uint i, float x_scale) {
   UNIT value = unpack(AT(x, span.first + i));
   if (STREAM == RMS_ADD_NORM) value *= x_scale * GAIN_OF(gains, span, i, 0);
@@ -58,7 +58,7 @@ void main() {
   float scale = inverse_root(squares);
 
 #ifdef WEIGHT_Q8_1
-  // A block is one invocation's: its scale needs no other.
+  // Each block belongs to one invocation: its scale needs no other.
   for (uint block = LANE; block < params.columns / 32; block += LANES) {
     vec4 quads[8];
     [[unroll]] for (uint part = 0; part < 8; ++part) {

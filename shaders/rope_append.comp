@@ -1,13 +1,13 @@
-// Heads of a step: queries and keys normalized and rotated, queries in place, keys and values into
-// the cache. One workgroup per head and position, or as many as the device allows. With
-// KEYS_IN_PLACE no cache is bound, keys are rotated where they are, and an append follows: for
-// devices that bind four buffers and no more.
+// Heads of a step: normalizes and rotates queries and keys; queries stay in place, keys and values
+// go into the cache. One workgroup per head and position, or as many as the device allows. With
+// KEYS_IN_PLACE no cache is bound, keys are rotated in place, and an append follows: for devices
+// that bind only four buffers.
 //
-// Elements travel in words of two neighbours. A turn takes two words and two angles, whatever the
-// pairing. Where an odd number of pairs turns (ROPE_ODD_PAIRS) a word may hold elements of two
-// pairs: what turns is staged in shared memory, and each word takes what it needs from there.
-// Blocks of q8_0 need all that shares a scale: a key's or value's words meet in shared memory
-// first.
+// Elements are processed in words of two neighbours. A rotation takes two words and two angles,
+// whatever the pairing. With an odd number of pairs (ROPE_ODD_PAIRS) a word may hold elements of
+// two pairs: rotated elements are staged in shared memory, and each word takes what it needs from
+// there. Blocks of q8_0 need all elements that share a scale: a key's or value's words are staged
+// in shared memory first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -72,7 +72,7 @@ BUFFER(4, writeonly, cache, vec2)
 #endif
 #include "rotation.glsl"
 
-shared vec2 turning[ROPE_MOST_ODD / 2];  // of a head, normalized
+shared vec2 turning[ROPE_MOST_ODD / 2];  // of one head, normalized
 
 float turning_at(uint element) {
   vec2 word = turning[element / 2];
@@ -84,8 +84,8 @@ float angle_at(uint element) {
   return (element & 1u) == 0u ? word.x : word.y;
 }
 
-/// An element of the staged head after its turn. cosines: the element of the angles with which
-/// those of the position begin; pairs: as many as turn.
+/// An element of the staged head after rotation. cosines: the position's first element in the table
+/// of angles; pairs: number of rotated pairs.
 float turned_element(uint element, uint cosines, uint pairs) {
   bool second = INTERLEAVED != 0 ? (element & 1u) != 0u : element >= pairs;
   uint pair = INTERLEAVED != 0 ? element / 2 : second ? element - pairs : element;
@@ -95,7 +95,7 @@ float turned_element(uint element, uint cosines, uint pairs) {
 }
 
 #if defined(WEIGHT_Q8_0) && !defined(KEYS_IN_PLACE)
-/// place: of a position among all rows'; head: among keys and values.
+/// place: a position's index among all rows'; head: index among keys and values.
 void store_staged(uint place, uint head, bool room) {
   wait_for_staged();
   uint columns = params.kv_heads * (params.head_size + params.value_size),
@@ -116,7 +116,7 @@ void serve(uint head, uint query, uint row) {
   if (position < query) position = 0xffffffffu;  // the sum wrapped around
   bool room = position < params.context;
   uint words = params.head_size / 2;
-  // Heads of values may have another size than those before them.
+  // Heads of values may have another size than the heads before them.
   uint values = params.heads + params.kv_heads, value_words = params.value_size / 2;
   uint in_row = min(head, values) * words + (max(head, values) - values) * value_words;
   uint from =

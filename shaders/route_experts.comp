@@ -1,6 +1,6 @@
-// The experts of each token and their gates. An invocation takes a token: experts are few. What was
-// chosen before is not noted: the next is the best that comes after it, by score and then by
-// number.
+// Chooses the experts of each token and their gates. An invocation takes a token, because experts
+// are few. Earlier choices are not stored: the next choice is the best expert after the last one,
+// by score and then by index.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -42,7 +42,7 @@ float group_value(uint group) {
   return TWO_BEST == 1 ? best + second : best;
 }
 
-/// A bit for each group whose experts may be chosen.
+/// One bit for each group whose experts may be chosen.
 uint chosen_groups() {
   if (params.groups_used >= params.groups) return 0xffffffffu;
   uint chosen = 0;

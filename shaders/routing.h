@@ -1,4 +1,4 @@
-// The choice of experts: parameters.
+// Parameters for the choice of experts.
 #ifndef MULCIBER_SHADERS_ROUTING_H
 #define MULCIBER_SHADERS_ROUTING_H
 
@@ -11,16 +11,16 @@ SHADER_STRUCT(RouteParams) {
   uint tokens;
   uint experts;
   uint experts_per_token;
-  uint groups;       // of as many experts each
-  uint groups_used;  // of which experts are chosen
-  float scale;       // onto gates
+  uint groups;       // groups of equal size
+  uint groups_used;  // groups from which experts are chosen
+  float scale;       // factor of the gates
 }
 SHADER_STRUCT_END
 
 #define ROUTE_SIGMOID CONSTANT_OP          // 1: scores are sigmoids of logits, 0: their softmax
-#define ROUTE_BIAS (CONSTANT_OP + 1)       // 1: what is chosen by has a bias added
-#define ROUTE_TWO_BEST (CONSTANT_OP + 2)   // 1: a group counts its two best, 0: its best
-#define ROUTE_NORMALIZE (CONSTANT_OP + 3)  // 1: gates of a token add up to the scale
+#define ROUTE_BIAS (CONSTANT_OP + 1)       // 1: a bias is added to scores for the choice
+#define ROUTE_TWO_BEST (CONSTANT_OP + 2)   // 1: a group counts by its two best, 0: by its best
+#define ROUTE_NORMALIZE (CONSTANT_OP + 3)  // 1: a token's gates add up to the scale
 #define ROUTE_MOST_GROUPS 32
 
 #endif

@@ -1,4 +1,4 @@
-// Rows of activations, read and written in units that one invocation takes at a time:
+// Rows of activations, read and written in the units that one invocation takes at a time:
 //
 //   VECTOR, f32   vec4
 //   VECTOR, f16   four halves in two words
@@ -6,14 +6,14 @@
 //                 with a neighbour, so that part of a unit is outside the row
 //   f32           one float
 //
-// The kernel declares params with rows and columns before. No 16-bit feature of the device is
-// needed.
+// The kernel must declare params with rows and columns before. It needs no 16-bit feature of the
+// device.
 //
-// LANES invocations share a row, of which this is number LANE; row_add and row_max reduce over
-// them. With ROW_PER_SUBGROUP every subgroup of the workgroup does the same row (on devices for
-// which that is made there is one), and the shader holds no barrier: software drivers run shaders
+// LANES invocations share a row; this one has number LANE; row_add and row_max reduce over them.
+// With ROW_PER_SUBGROUP every subgroup of the workgroup processes the same row (on the devices for
+// which it is made there is only one), and the shader has no barrier: software drivers run shaders
 // with barriers much slower. For the same reason main() has neither a loop over rows nor an early
-// return: one workgroup per row.
+// return: there is one workgroup per row.
 #ifndef MULCIBER_ROWS_GLSL
 #define MULCIBER_ROWS_GLSL
 
@@ -33,15 +33,15 @@ float row_max(float value) { return workgroup_max(value); }
 #endif
 
 #ifndef KEEPS_ROWS
-// Units per invocation and loop iteration: an iteration costs more than its work on software
-// drivers.
+// Units per invocation and loop iteration: on software drivers an iteration costs more than its
+// work.
 ROW_CONSTANT(UNROLL, 1);
 #endif
 
 #ifdef ACTIVATION_F16
 uint pack_halves(vec2 value) {
 #ifdef STORES_INFINITY
-  // SwiftShader makes NaN of an infinity, and changes the other half too.
+  // SwiftShader converts infinity to NaN, and changes the other half too.
   uint bits = packHalf2x16(mix(value, vec2(0), isinf(value)));
   if (isinf(value.x)) bits |= value.x < 0 ? 0xfc00u : 0x7c00u;
   if (isinf(value.y)) bits |= value.y < 0 ? 0xfc000000u : 0x7c000000u;
@@ -88,8 +88,8 @@ float total(float value) { return value; }
 float largest(float value) { return value; }
 #endif
 
-// The units [first, first + count) hold the columns of a row. Column of the first element of unit i
-// of the row: i * UNIT_WIDTH - lead.
+// The units [first, first + count) hold the columns of a row. The first element of unit i of the
+// row is column i * UNIT_WIDTH - lead.
 struct RowSpan {
   uint first;
   uint count;
@@ -106,7 +106,7 @@ RowSpan span_of(uint row) {
 #endif
 }
 
-// Which elements of unit i are columns below `columns`.
+// The elements of unit i that are columns below `columns`.
 UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
   int column = int(i * UNIT_WIDTH) - int(span.lead);
 #if UNIT_WIDTH == 4
@@ -118,14 +118,14 @@ UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
 #endif
 }
 
-// Weights of columns: f32, one after the other, in several parts as long as a row.
+// Gains of columns: f32, in several parts, each as long as a row.
 #ifdef VECTOR
 #define GAIN vec4
 #else
 #define GAIN float
 #endif
-// Those of unit I, of a part. Columns outside the row give whatever is near; before it the number
-// wraps.
+// The gains of unit I in a part. For columns outside the row they are arbitrary; before the row the
+// index wraps around.
 #ifdef UNIT_SHARED
 #define GAIN_OF(NAME, SPAN, I, PART)                                                   \
   vec2(AT(NAME, (PART)*params.columns + min((I)*2 - (SPAN).lead, params.columns - 1)), \
@@ -140,7 +140,8 @@ UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
 #define KEEP_INSIDE(SPAN, I, VALUE) (VALUE)
 #endif
 
-// Runs BODY for every unit I of COUNT that belongs to this invocation, neighbours side by side.
+// Runs BODY for every unit I of COUNT that belongs to this invocation; neighbours take neighbouring
+// units.
 #define FOR_EACH_UNIT(I, COUNT, BODY)                                    \
   {                                                                      \
     uint base_ = 0;                                                      \
@@ -153,7 +154,7 @@ UNIT_BOOL inside(RowSpan span, uint i, uint columns) {
     for (uint I = base_ + LANE; I < (COUNT); I += LANES) BODY            \
   }
 
-// Stores elements of a unit. A word that neighbouring rows share is put together by atomics.
+// Stores elements of a unit. A word that neighbouring rows share is written by atomics.
 #ifdef UNIT_SHARED
 #define STORE_UNIT(NAME, SPAN, I, VALUE)                                    \
   {                                                                         \

@@ -1,12 +1,12 @@
-// One token for each row, from what the filters leave: one workgroup per row.
+// Chooses one token for each row among those that the filters leave: one workgroup per row.
 //
-// A filter keeps the ids whose rank is at least a threshold, ranks being the bits of a float in an
-// order of whole numbers. The threshold is the smallest rank such that the ids above it weigh less
-// than a target (a count for top k, a probability for top p and typical): a search with 7 probes to
-// a pass, exact, without a sort. The chunks' largest logits alone give a first bound; chunks below
-// it are never read again. An invocation goes through whole chunks, and the chunks of a row are
-// divided among 128 invocations: some software drivers stop an invocation after 65,535 iterations
-// of all its loops together, and three searches through 2^19 ids stay below that.
+// A filter keeps the ids whose rank is at least a threshold; ranks are the bits of a float as an
+// ordered integer. The threshold is the smallest rank such that the ids above it weigh less than a
+// target (a count for top k, a probability for top p and typical). It is found by a search with 7
+// probes per pass, exactly and without a sort. The chunks' largest logits alone give a first bound;
+// chunks below it are never read again. An invocation reads whole chunks, and the chunks of a row
+// are divided among 128 invocations: some software drivers stop an invocation after 65,535
+// iterations of all its loops, and three searches over 2^19 ids stay below that.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -17,14 +17,14 @@
 PARAMS(SampleParams)
 BUFFER(0, readonly, logits, float)
 BUFFER(1, , control, uint)
-BUFFER(1, readonly, settings, SampleSettings)  // the same buffer
+BUFFER(1, readonly, settings, SampleSettings)  // the same buffer as control
 BUFFER(2, readonly, stats, vec2)
 BUFFER(3, writeonly, progress, uint)
 
 #include "logits.glsl"
 
 const uint PROBES = 7;
-const uint PIECES = 32;  // of a chunk, and of the list of chunks
+const uint PIECES = 32;  // pieces of a chunk, and of the list of chunks
 
 shared float chunk_largest[SAMPLE_MOST_CHUNKS];
 shared float chunk_weight[SAMPLE_MOST_CHUNKS];
@@ -36,13 +36,13 @@ shared bool lost;  // a logit of the row is NaN or infinity
 #include "reduce.glsl"
 #define LANE gl_LocalInvocationIndex
 
-// Ids stay below 2^24, and a float holds them whole.
+// Ids are below 2^24, so floats represent them exactly.
 uint workgroup_min(uint value) { return uint(-workgroup_max(-float(value))); }
 
 shared float probe_scratch[PROBES * LOCAL_SIZE];
 void add_probes(inout float sums[PROBES]) {
-  // Who still reads what an earlier call left has passed its last barrier; scratch is read before
-  // that, piece_weight is written behind the next.
+  // No barrier is needed here: readers of an earlier call's values have passed its last barrier.
+  // scratch is read before that barrier, and piece_weight is written after the next one.
   [[unroll]] for (uint i = 0; i < PROBES; ++i) probe_scratch[i * LOCAL_SIZE + LANE] = sums[i];
   barrier();
   if (LANE < PROBES) {
@@ -66,13 +66,13 @@ uint rank_of(float value) {
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-// What is known of the row, and what has passed the filters: logits of rank `least` and above whose
+// Facts about the row, and the filters so far: they keep logits of rank `least` and above whose
 // surprisal's distance from the entropy (typical sampling) has rank `least_typical` and above.
 float largest, inverse_temperature, entropy;
 uint least = 0, least_typical = 0;
 
 float weight_of(float logit) { return exp((logit - largest) * inverse_temperature); }
-// The nearer to the entropy, the larger the rank.
+// The smaller the distance from the entropy, the larger the rank.
 uint typical_rank(float logit) {
   return ~floatBitsToUint(abs(entropy - (logit - largest) * inverse_temperature));
 }
@@ -82,7 +82,7 @@ bool kept(float logit) {
 }
 float logit_at(uint id) { return AT(logits, row * params.vocabulary + id); }
 
-// Runs BODY for every logit of a chunk, four to an iteration.
+// Runs BODY for every logit of a chunk, four per iteration.
 #define FOR_EACH_LOGIT(CHUNK, BODY)                                   \
   {                                                                   \
     uint end_ = min(((CHUNK) + 1) * params.chunk, params.vocabulary); \
@@ -99,7 +99,7 @@ float logit_at(uint id) { return AT(logits, row * params.vocabulary + id); }
     }                                                                 \
   }
 
-#define BY_COUNT 0    // ranks of logits, each weighs 1
+#define BY_COUNT 0    // ranks of logits, each with weight 1
 #define BY_WEIGHT 1   // ranks of logits
 #define BY_TYPICAL 2  // typical ranks
 
@@ -108,14 +108,14 @@ void probe(inout float sums[PROBES], float logit, uint mode, uint first, uint st
   if (rank <= first || rank_of(logit) < least || logit == NEVER) return;
   float weight = mode == BY_COUNT ? 1.0 : weight_of(logit);
   [[unroll]] for (uint i = 0; i < PROBES; ++i) {
-    // Probes lie `stride` apart; past the last number there is none.
+    // Probes are `stride` apart, limited to the largest number.
     uint at = first + min(i * stride, 0xffffffffu - first);
     sums[i] += rank > at ? weight : 0.0;
   }
 }
 
-// The smallest rank of [from, to] such that what is above it weighs less than `target`; `to` must
-// be one.
+// The smallest rank in [from, to] such that the ids above it weigh less than `target`; `to` must
+// satisfy this.
 uint search(uint from, uint to, float target, uint mode, bool only_chunks) {
   while (from < to) {
     uint stride = (to - from) / (PROBES + 1) + 1;
@@ -149,13 +149,13 @@ uint search(uint from, uint to, float target, uint mode, bool only_chunks) {
   return to;
 }
 
-// Ranks of logits: the chunks' largest bound the threshold from below.
+// Ranks of logits: the chunks' largest logits bound the threshold from below.
 uint search_logits(float target, uint mode) {
   uint highest = rank_of(largest);
   return search(search(least, highest, target, mode, true), highest, target, mode, false);
 }
 
-// Weights of what is kept, chunk by chunk, and their sum: each lane adds up chunks of its own.
+// Weights of the kept ids by chunk, and their sum: each lane sums its own chunks.
 float weigh_chunks() {
   float sum = 0.0;
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
@@ -166,13 +166,13 @@ float weigh_chunks() {
     } else if (rank_of(chunk_largest[c]) >= least) {
       FOR_EACH_LOGIT(c, if (kept(logit)) weight += weight_of(logit);)
     }
-    chunk_weight[c] = weight;  // draw() reads it, behind the barriers of the sum
+    chunk_weight[c] = weight;  // draw() reads it, after the barriers of the sum
     sum += weight;
   }
   return workgroup_add(sum);
 }
 
-// Sum of weight * logit over what is kept; logits less the largest, over the temperature.
+// Sum of weight * logit over the kept ids; logits minus the largest, over the temperature.
 float sum_surprisal() {
   float sum = 0.0;
   for (uint c = LANE; c < params.chunks; c += LOCAL_SIZE) {
@@ -185,7 +185,7 @@ float sum_surprisal() {
   return workgroup_add(sum);
 }
 
-// Philox 4x32-10 of (step, stream, 0, 0): its first word, as a number within (0, 1).
+// The first word of Philox 4x32-10 of (step, stream, 0, 0), as a number in (0, 1).
 float random_number(uint step, uint stream, uvec2 key) {
   uvec4 counter = uvec4(step, stream, 0, 0);
   for (uint round = 0; round < 10; ++round) {
@@ -198,8 +198,8 @@ float random_number(uint step, uint stream, uvec2 key) {
   return (float(counter.x >> 9) + 0.5) * 1.1920928955078125e-7;  // 2^-23
 }
 
-// Steps over weights until `rest` is used up; gives the last that weighs anything where rounding
-// leaves some.
+// Subtracts weights until `rest` is negative; where rounding leaves a rest, finds the last nonzero
+// weight.
 #define TAKE_WEIGHTS(COUNT, WEIGHT_OF_I, FOUND) \
   for (uint i = 0; i < (COUNT); ++i) {          \
     float weight_ = WEIGHT_OF_I;                \
@@ -211,9 +211,9 @@ float random_number(uint step, uint stream, uvec2 key) {
     }                                           \
   }
 
-// The id at which the sum of weights passes share * total.
+// The id at which the sum of weights exceeds share * total.
 uint draw(float share) {
-  // Pieces of the list of chunks, then chunks of the piece.
+  // First the piece of the list of chunks, then the chunk in the piece.
   uint per_piece = (params.chunks + PIECES - 1) / PIECES;
   for (uint p = LANE; p < PIECES; p += LOCAL_SIZE) {
     float sum = 0.0;
@@ -236,7 +236,7 @@ uint draw(float share) {
   }
   barrier();
 
-  // Pieces of the chunk, then ids of the piece.
+  // First the piece of the chunk, then the id in the piece.
   uint begin = chosen_chunk * params.chunk, ids = params.chunk / PIECES;
   for (uint p = LANE; p < PIECES; p += LOCAL_SIZE) {
     float sum = 0.0;
@@ -262,7 +262,7 @@ uint draw(float share) {
   return found;
 }
 
-// The smallest id of the largest logit.
+// The smallest id with the largest logit.
 uint greedy() {
   uint c = NO_ID >> 8;
   for (uint i = LANE; i < params.chunks; i += LOCAL_SIZE) {

@@ -1,7 +1,7 @@
-// Penalties, biases, banned ids and masks onto the logits, then the largest logit and the sum of
-// exponentials of each chunk of a row, or 0 and -1 where a logit is NaN or infinity. One workgroup
-// per chunk. What the history and the rules say of the chunk's ids is first marked in shared
-// memory, by whole numbers, whose order does not matter.
+// Applies penalties, biases, banned ids and masks to the logits, then computes the largest logit
+// and the sum of exponentials of each chunk of a row, or 0 and -1 where a logit is NaN or infinity.
+// One workgroup per chunk. Counts and bans of the chunk's ids are first collected in shared memory
+// as integers, whose order does not matter.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef ROW_PER_SUBGROUP
@@ -16,7 +16,7 @@
 PARAMS(SampleParams)
 BUFFER(0, , logits, float)
 BUFFER(1, readonly, control, uint)
-BUFFER(1, readonly, settings, SampleSettings)  // the same buffer
+BUFFER(1, readonly, settings, SampleSettings)  // the same buffer as control
 BUFFER(2, writeonly, chunks, vec2)
 
 #include "logits.glsl"
@@ -39,9 +39,8 @@ void settle() { barrier(); }
 #endif
 
 const uint BANNED = 0x80000000u;
-shared uint marks[SAMPLE_MOST_CHUNK];  // of each id: how often it stands in the window, and whether
-                                       // it is banned
-shared float added[SAMPLE_MOST_CHUNK];  // to each id
+shared uint marks[SAMPLE_MOST_CHUNK];   // per id: its count in the window, and whether it is banned
+shared float added[SAMPLE_MOST_CHUNK];  // addend of each id
 
 uint row;
 

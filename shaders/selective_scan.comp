@@ -1,7 +1,7 @@
-// A state-space model whose parameters follow from the token: of each channel
+// A selective state-space model, whose parameters depend on the token. It computes for each channel
 //   h = exp(step A) h + step B u,   y = (C h + D u) silu(gate),   step = softplus(...),
-// with B and C the same for all channels. y takes the place of u. One channel of one row per
-// invocation, which keeps its states in registers and walks over the tokens.
+// where all channels share B and C. y overwrites u. One channel of one row per invocation, which
+// keeps its states in registers and loops over the tokens.
 // Source: Gu and Dao 2023, arXiv:2312.00752, algorithm 2.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -19,8 +19,8 @@ BUFFER(3, readonly, control, uint)
 
 layout(constant_id = STATE_SPACE_STATES) const uint STATES = 16;
 
-// log(1 + exp(x)), of which nothing is lost where exp(x) is small: log(1 + e) = 2 artanh(e / (2 +
-// e)), whose series ends here because e / (2 + e) is a third at most.
+// log(1 + exp(x)) without loss where exp(x) is small: log(1 + e) = 2 artanh(e / (2 + e)), whose
+// series ends here because e / (2 + e) is at most a third.
 float softplus(float x) {
   const float e = exp(-abs(x));
   const float s = e / (2.0 + e), s2 = s * s;

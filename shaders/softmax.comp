@@ -31,7 +31,7 @@ uint visible_columns(uint row) {
   return visible;
 }
 
-// Scaled, and -inf where the row does not see: what stands there, NaN included, has no effect.
+// Scaled values, and -inf where the row does not see: hidden values, even NaN, have no effect.
 UNIT load(RowSpan span, uint i, uint visible) {
   UNIT value = unpack(AT(x, span.first + i)) * params.scale;
 #ifndef UNIT_SHARED
@@ -49,7 +49,7 @@ void main() {
   UNIT highest = UNIT(NEVER);
   FOR_EACH_UNIT(i, units, { highest = max(highest, load(span, i, visible)); })
   float maximum = row_max(largest(highest));
-  // Nothing visible, or only -inf: every term is exp(-inf) and the sum 0.
+  // Nothing is visible, or only -inf: every term is exp(-inf) and the sum 0.
   if (maximum == NEVER) maximum = 0;
 
   UNIT sum = UNIT(0);
@@ -57,7 +57,7 @@ void main() {
   float denominator = row_add(total(sum));
 
   if (LOGARITHM == 1) {
-    // exp(0) and log(1) are not exact everywhere, and one column must give 0.
+    // exp(0) and log(1) are not exact on every device, but one column must give 0.
     bool plain = denominator <= 1;
     float shift = maximum + (plain ? 0.0 : log(denominator));
     FOR_EACH_UNIT(i, span.count, {

@@ -1,7 +1,6 @@
-// Finishes a product whose depth was split over workgroups (split-K): adds up the partial sums, in
-// the order of K, so that results repeat bit for bit, and does what the product's epilogue would
-// have done. An invocation takes two neighbouring columns. The row's first type is that of the
-// partial sums, its second that of y.
+// Finishes a split-K product: sums the partial sums in the order of K, so that results repeat bit
+// for bit, and applies the product's epilogue. An invocation takes two neighbouring columns. The
+// row's first type is that of the partial sums, its second that of y.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"

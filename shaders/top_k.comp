@@ -1,7 +1,7 @@
 // The k best log probabilities of each row: one workgroup per row, shared memory only.
 //
-// Each invocation owns every LOCAL_SIZE-th id and knows the best of them that is not yet taken. A
-// round takes the best of the workgroup; only its owner looks through its own ids again.
+// Each invocation owns every LOCAL_SIZE-th id and knows the best of its ids that is not taken yet.
+// A round takes the best of the workgroup; only its owner searches its own ids again.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -53,7 +53,7 @@ void main() {
       continue;
     }
 
-    // Maximum, and the best that the rules leave.
+    // Finds the maximum, and the best id that the rules allow.
     float highest = NEVER;
     Choice own = Choice(NEVER, NO_ID);
     for (uint id = lane; id < params.vocabulary; id += LOCAL_SIZE) {

@@ -1,5 +1,5 @@
-// What the top_k kernels share: the order of candidates, the rules, and the output.
-// The kernel declares params (TopKParams) LOGIT(i) of all rows, and the buffers control and result
+// Common parts of the top_k kernels: the order of candidates, the rules, and the output. The kernel
+// must declare params (TopKParams), LOGIT(i) of all rows, and the buffers control and result
 // before.
 #ifndef MULCIBER_TOP_K_GLSL
 #define MULCIBER_TOP_K_GLSL
@@ -20,12 +20,12 @@ bool follows(float value, uint id, Choice last) {
   return value < last.value || (value == last.value && id > last.id);
 }
 
-// What the rules say of the row at hand; NO_ID: nothing.
+// Rules for the current row; NO_ID: none.
 uint chosen = 0, rules = 0;                    // the position being chosen; a word of control
-bool too_early = false;                        // to end
+bool too_early = false;                        // too early to end
 uint first_forbidden = 0, last_forbidden = 0;  // words of control, the last one exclusive
 
-// Called for a row before its rules are asked for.
+// Must be called for a row before its rules are used.
 void read_rules(uint row) {
   uint search_row = params.result_row + row;
   chosen = AT(control, params.position + search_row * params.position_stride) + 1;
@@ -35,7 +35,7 @@ void read_rules(uint row) {
   last_forbidden = first_forbidden + min(params.forbidden_first + chosen, params.forbidden_row);
 }
 
-// list: word of control, of how many ids there are and then the ids.
+// list: word of control with the number of ids, then the ids.
 bool is_listed(uint id, uint list, uint room) {
   if (room == 0) return false;
   uint count = min(AT(control, list), room);
@@ -53,8 +53,8 @@ bool is_banned(uint id) {
   return is_listed(id, params.banned, params.banned_capacity);
 }
 
-// Takes (value, id) if it beats what is there and no rule forbids it. The rules are looked up only
-// for ids that would win, which are few.
+// Takes (value, id) if it is better than the current best and no rule forbids it. Rules are checked
+// only for ids that would win, which are few.
 void consider(inout Choice best, float value, uint id) {
   if (value > NEVER && goes_before(Choice(value, id), best) && !is_banned(id))
     best = Choice(value, id);
@@ -71,10 +71,10 @@ void write_choice(uint out_row, uint rank, float log_probability, uint id) {
   AT(result, (out_row + rank) * 2 + 1) = id;
 }
 
-// For a row with NaN or infinity among its logits.
+// Writes the results of a row with NaN or infinity among its logits.
 void write_lost(uint out_row, uint rank) { write_choice(out_row, rank, NEVER, NO_ID); }
 
-// The forced id first, then the smallest others.
+// Writes the forced id first, then the smallest other ids.
 void write_forced(uint out_row, uint rank, uint forced) {
   if (rank == 0) {
     write_choice(out_row, rank, 0.0, forced);
@@ -83,8 +83,8 @@ void write_forced(uint out_row, uint rank, uint forced) {
   }
 }
 
-// Fills the ranks from `rank` on with ids of log probability -inf, smallest first. Rare: fewer than
-// k ids are possible.
+// Fills the ranks from `rank` on with ids of log probability -inf, smallest first. This is rare:
+// fewer than k ids are possible.
 void write_impossible(uint first, uint out_row, uint rank) {
   for (uint id = 0; rank < params.k; ++id) {
     bool possible = sanitized(LOGIT(first + id)) > NEVER && !is_banned(id);

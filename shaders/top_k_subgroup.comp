@@ -1,8 +1,7 @@
 // The k best log probabilities of each row, one workgroup per row, with subgroup reductions.
 //
-// The row is cut into chunks, each looked through by one subgroup. The best of every chunk stands
-// in shared memory; a round takes the best of those, and looks again only through the chunk it came
-// from.
+// The row is divided into chunks, each searched by one subgroup. The best of every chunk is in
+// shared memory; a round takes the best of these, and searches only its chunk again.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -14,10 +13,10 @@
 
 #define MOST_CHUNKS 1024
 
-// Ids per chunk, a power of two; more where the vocabulary needs more than MOST_CHUNKS of them.
+// Ids per chunk, a power of two; more where the vocabulary has more than MOST_CHUNKS chunks.
 ROW_CONSTANT(CHUNK, 256);
-// Loads per loop iteration: software drivers pay for iterations, and some stop a shader after
-// 65,535.
+// Loads per loop iteration: iterations are expensive on software drivers, and some stop a shader
+// after 65,535.
 ROW_CONSTANT(UNROLL, 4);
 
 PARAMS(TopKParams)
@@ -35,8 +34,8 @@ BUFFER(1, readonly, control, uint)
 BUFFER(2, writeonly, result, uint)
 
 #ifdef ROW_PER_SUBGROUP
-// The first subgroup of the workgroup does it all, without barriers, which software drivers run
-// slowly. On devices for which that is made there is no other.
+// The first subgroup of the workgroup does everything, without barriers, which software drivers run
+// slowly. On devices for which this is made there is only one.
 #define SUBGROUP 0
 #define SUBGROUPS 1
 #define LANE gl_SubgroupInvocationID
@@ -65,7 +64,7 @@ vec4 load(uint i) { return uintBitsToFloat(TEXEL(logits, i / 4)); }
 #else
 vec4 load(uint i) { return AT(logits4, i / 4); }
 #endif
-// As load, where the row may end within the four: the rest becomes impossible ids.
+// Like load, where the row may end within the four: the rest becomes impossible ids.
 vec4 load_last(uint first, uint id) {
   bvec4 inside = lessThan(uvec4(id) + uvec4(0, 1, 2, 3), uvec4(params.vocabulary));
   return mix(vec4(NEVER), load(first + id), inside);
@@ -99,7 +98,7 @@ void consider_unit(inout Choice own, UNIT values, uint id, Choice last) {
 #endif
 }
 
-// The best id in [begin, end) after `last`, whatever the rules say.
+// The best id in [begin, end) after `last`, ignoring the rules.
 Choice scan(uint first, uint begin, uint end, Choice last) {
   Choice own = Choice(NEVER, NO_ID);
   uint step = gl_SubgroupSize * WIDTH;
@@ -115,9 +114,9 @@ Choice scan(uint first, uint begin, uint end, Choice last) {
   return subgroup_best(own);
 }
 
-// As scan, but only ids that the rules allow. best_of_all: the largest value, rules or not.
+// Like scan, but only ids that the rules allow. best_of_all: the largest value, ignoring the rules.
 Choice scan_allowed(uint first, uint begin, uint end, Choice last, out float best_of_all) {
-  // One call in the text: compilers put each of them into the code.
+  // There is one call in the source, because compilers inline every call.
   best_of_all = NEVER;
   do {
     last = scan(first, begin, end, last);
@@ -126,7 +125,7 @@ Choice scan_allowed(uint first, uint begin, uint end, Choice last, out float bes
   return last;
 }
 
-// The entry of a chunk in shared memory is written, and in the last stage read, by this lane only.
+// Only this lane writes a chunk's entry in shared memory and, in the last stage, reads it.
 bool owns(uint chunk_index) { return chunk_index % gl_SubgroupSize == gl_SubgroupInvocationID; }
 
 void main() {
@@ -148,7 +147,7 @@ void main() {
       continue;
     }
 
-    // Best of every chunk, and the maximum of all, rules or not.
+    // The best of every chunk, and the maximum of all, ignoring the rules.
 #ifndef ROW_PER_SUBGROUP
     barrier();
 #endif
@@ -176,7 +175,7 @@ void main() {
         lost = lost || lost_unit(value);
         block += exp(value - origin);
       }
-      // In two levels: a single running sum over a large vocabulary would round too often.
+      // Summed in two levels: a single running sum over a large vocabulary would round too often.
       if ((begin / (UNROLL * step)) % 32 == 31) {
         sums += block;
         block = UNIT(0);
@@ -200,8 +199,8 @@ void main() {
     }
     float log_sum = log(sum);
 
-    // Behind the barriers of the sum, chunk bests are there for the first subgroup, which goes on
-    // alone.
+    // After the barriers of the sum, the chunks' best ids are there for the first subgroup, which
+    // continues alone.
     if (SUBGROUP == 0) {
       uint rank = 0;
       for (; rank < params.k; ++rank) {

@@ -1,6 +1,6 @@
-// Pixels of pictures, normalized, in a row for each patch: channel by channel, and in each the
-// patch's lines of pixels one after another. What a product of a row gives is then what a
-// convolution gives whose stride is its size. One invocation per element, or per word of halves.
+// Unfolds the normalized pixels of images into a row for each patch: channel by channel, and within
+// a channel the patch's lines of pixels one after another. The product of a row then equals a
+// convolution whose stride is its size. One invocation per element, or per word of halves.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "interface.h"
@@ -13,7 +13,7 @@ layout(constant_id = PATCHES_CHANNELS) const uint CHANNELS = 3;
 layout(constant_id = PATCHES_BYTES) const uint BYTES = 0;
 
 PARAMS(UnfoldPatchesParams)
-// Words of four bytes, (picture, y, x); or f32, (picture, channel, y, x).
+// Words of four bytes, (image, y, x); or f32, (image, channel, y, x).
 BUFFER(0, readonly, pixels, uint)
 
 float channel_of(uint picture, uint y, uint x, uint channel) {
@@ -49,7 +49,7 @@ void main() {
   for (uint word = gl_GlobalInvocationID.x; word < (params.elements + 1) / 2; word += stride) {
     bool both = 2 * word + 1 < params.elements;
     uint bits = packHalf2x16(vec2(element(2 * word), both ? element(2 * word + 1) : 0));
-    // Behind an odd number of elements nothing changes.
+    // The half after an odd number of elements must not change.
     AT(y, word) = both ? bits : (bits & 0xffffu) | (AT(y, word) & 0xffff0000u);
   }
 }

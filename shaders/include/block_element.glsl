@@ -1,5 +1,5 @@
-// One number of a row of block types, for kernels whose drivers ask for elements one by one; the
-// same that blocks.glsl gives of a quad.
+// One number of a row of block types, for kernels whose drivers load elements one by one. The value
+// is that of a quad in blocks.glsl.
 #ifndef MULCIBER_BLOCK_ELEMENT_GLSL
 #define MULCIBER_BLOCK_ELEMENT_GLSL
 #include "blocks.glsl"

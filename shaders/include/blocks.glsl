@@ -1,6 +1,5 @@
-// Rows of block types, dequantized on the fly (layout: blocks.h). One module serves every type: its
-// format is a specialization constant, so that what a type does not need is gone when the driver
-// compiles.
+// Rows of block types, dequantized when read (layout: blocks.h). One module serves every type: the
+// format is a specialization constant, so that the driver removes code that a type does not need.
 //
 // Before including it: BLOCKS_BUFFER is the index of the buffer, BLOCKS_COLUMNS the elements of a
 // row. Thirty-two elements are a group; its quad t (0 to 7) is elements 4 t to 4 t + 3. `format` is
@@ -12,8 +11,7 @@
 layout(constant_id = WEIGHT_FORMAT) const uint FORMAT = 0;
 
 #ifdef W_TEXELS
-// Sixteen bytes are loaded where four are asked for, which costs less than a word of a storage
-// buffer.
+// Loads sixteen bytes instead of four, which costs less than a word of a storage buffer.
 TEXELS(BLOCKS_BUFFER, blocks)
 #define BLOCKS_WORD(I) TEXEL(blocks, (I) / 4)[(I) % 4]
 #define BLOCKS_QUAD(I) TEXEL(blocks, I)
@@ -27,8 +25,8 @@ BUFFER(BLOCKS_BUFFER, readonly, blocks, uint)
 struct GroupScales {
   vec2 scale, minimum;
 };
-// Word s (0 to 3) of a group holds its quads s and s + 4. The integers of either quad as four
-// bytes.
+// Word s (0 to 3) of a group holds its quads s and s + 4. The struct has the integers of each quad
+// as four bytes.
 struct QuadPair {
   uint first, second;
 };
@@ -84,27 +82,27 @@ GroupScales group_scales(uint format, uint row_at, uint group) {
   return result;
 }
 
-// A group's high bits; at least one word, so that callers need not ask whether there are any.
+// A group's high bits; at least one word, so that callers need not check for their existence.
 uvec2 group_high(uint format, uint row_at, uint group) {
   if (BLOCKS_HIGH_BITS(format) == 0) return uvec2(0);
   uint at = row_at + BLOCKS_HIGH_AT(format, BLOCKS_COLUMNS) + group * BLOCKS_HIGH_BITS(format);
   return uvec2(BLOCKS_WORD(at), BLOCKS_HIGH_BITS(format) == 2 ? BLOCKS_WORD(at + 1) : 0u);
 }
 
-// The sixteen integers that the nibbles of iq4_nl and iq4_xs stand for, and 128.
+// The sixteen integers of iq4_nl's and iq4_xs' nibbles, plus 128.
 uint iq4_integer(uint code) {
   uint lower = code < 4 ? 0x3f2d1801u : 0x766a5d4fu, upper = code < 12 ? 0xa6998d81u : 0xf1d9c5b5u;
   return (code < 8 ? lower : upper) >> (code % 4 * 8) & 255u;
 }
-// What four bytes of codes stand for, where that is integers.
+// Decodes four bytes of codes, for types whose codes stand for integers.
 uint decode(uint format, uint codes) {
   if (BLOCKS_CODE(format) == BLOCKS_IQ4) {
     return iq4_integer(codes & 15u) | iq4_integer(codes >> 8 & 15u) << 8 |
            iq4_integer(codes >> 16 & 15u) << 16 | iq4_integer(codes >> 24 & 15u) << 24;
   }
   if (BLOCKS_CODE(format) == BLOCKS_FP4) {
-    // Magnitudes 0, 1, 2, 3, 4, 6, 8, 12: from 4 on the two low bits count again, and 7 gets 2
-    // more. All four at a time, for no byte passes its bounds.
+    // Magnitudes 0, 1, 2, 3, 4, 6, 8, 12: from 4 on the two low bits count twice, and 7 gets 2
+    // more. All four bytes at a time, because no byte overflows.
     uint large = codes >> 2 & 0x01010101u;
     uint magnitude =
         (codes & 0x07070707u) + (codes & large * 3) + ((codes & codes >> 1 & large) << 1);
@@ -112,8 +110,8 @@ uint decode(uint format, uint codes) {
   }
   return codes;
 }
-// word, upper: the word of the group that holds quad s, and that four words on where integers are
-// bytes.
+// word: the word of the group that holds quad s; upper: the word four further on, where integers
+// are bytes.
 QuadPair unpack_pair(uint format, uint word, uint upper, uint s, uvec2 high) {
   QuadPair result;
   if (BLOCKS_VALUE_BITS(format) == 8) {
@@ -122,8 +120,8 @@ QuadPair unpack_pair(uint format, uint word, uint upper, uint s, uvec2 high) {
     return result;
   }
   if (BLOCKS_VALUE_BITS(format) == 2) {
-    // Quads s and s + 4 in the lower half of each byte where s is even, in the upper where it is
-    // odd.
+    // Quads s and s + 4 are in the lower half of each byte where s is even, in the upper half where
+    // it is odd.
     result.first = word >> s % 2 * 4 & 0x03030303u;
     result.second = word >> s % 2 * 4 + 2 & 0x03030303u;
   } else {
@@ -147,7 +145,7 @@ QuadPair quad_pair(uint format, uint row_at, uint group, uint s, uvec2 high) {
   return unpack_pair(format, BLOCKS_WORD(at),
                      BLOCKS_VALUE_BITS(format) == 8 ? BLOCKS_WORD(at + 4) : 0u, s, high);
 }
-// The same for all four words at once.
+// Unpacks all four words at once.
 void quad_pairs(uint format, uint row_at, uint group, uvec2 high, out QuadPair pairs[4]) {
   uint at = row_at + group * BLOCKS_VALUE_BITS(format);
   uvec4 words = BLOCKS_VALUE_BITS(format) == 2 ? uvec2(BLOCKS_WORD(at), BLOCKS_WORD(at + 1)).xxyy
@@ -158,9 +156,9 @@ void quad_pairs(uint format, uint row_at, uint group, uvec2 high, out QuadPair p
   }
 }
 
-// Four numbers in E4M3, too large as those of quad_quants(). In front of exponents that are larger
-// by the difference of the biases (and of the factors) they are numbers in f32; those without an
-// exponent count from zero, not from the smallest that has one.
+// Four numbers in E4M3, scaled like those of quad_quants(). With exponents increased by the
+// difference of the biases (and of the factors) they are f32 numbers; numbers without an exponent
+// start at zero, not at the smallest normal number.
 vec4 e4m3_quad(uint bytes) {
   uvec4 magnitudes = uvec4(bytes << 20, bytes << 12, bytes << 4, bytes >> 4) & 0x07f00000u;
   vec4 values =
@@ -171,8 +169,8 @@ vec4 e4m3_quad(uint bytes) {
   return uintBitsToFloat(floatBitsToUint(values) | signs);
 }
 
-// The four bytes, the second and third one too large by 2^8 and 2^16: their scales are smaller by
-// as much, which saves a shift for each. All of this is exact.
+// The four bytes, the second and third one larger by 2^8 and 2^16: their scales are smaller by the
+// same factors, which saves a shift for each. All of this is exact.
 vec4 quad_quants(uint format, uint bytes) {
   if (BLOCKS_CODE(format) == BLOCKS_E4M3) return e4m3_quad(bytes);
   return vec4(float(int(bytes & 0xffu)), float(int(bytes & 0xff00u)), float(int(bytes & 0xff0000u)),
@@ -181,7 +179,7 @@ vec4 quad_quants(uint format, uint bytes) {
 vec4 quad_scale(float scale) { return scale * vec4(1.0, 0.00390625, 0.0000152587890625, 1.0); }
 #endif
 
-// Four neighbours, for kernels that read quads wherever they lie.
+// Four neighbours, for kernels that read quads at any position.
 vec4 block_quad(uint row, uint k) {
   uint row_at = row * row_words(FORMAT);
   uint group = k / 32, t = k / 4 % 8;
@@ -193,7 +191,7 @@ vec4 block_quad(uint row, uint k) {
          (second ? scales.minimum.y : scales.minimum.x);
 }
 
-// Eight neighbours, k being a multiple of eight.
+// Eight neighbours; k is a multiple of eight.
 void block_eight(uint row, uint k, out vec4 low, out vec4 high) {
   uint row_at = row * row_words(FORMAT);
   uint group = k / 32, t = k / 4 % 8;

@@ -7,16 +7,16 @@
 //   PARAMS(MatmulParams)            the struct from the family's .h; read as `params.x`
 //   BUFFER(0, readonly, x, vec4)    buffer 0, seen as an array of vec4; read as AT(x, i)
 //
-// With BUFFER_ADDRESS defined (by a row of kernels.def) the addresses travel ahead of the
-// parameters in the push constants; without it each buffer is a storage-buffer descriptor of set 0.
-// One index may be declared under several names and types. Addresses are 16-byte aligned.
+// With BUFFER_ADDRESS defined (by a row of kernels.def) the addresses precede the parameters in the
+// push constants; without it each buffer is a storage-buffer descriptor of set 0. One index may be
+// declared under several names and types. Addresses are 16-byte aligned.
 //
 //   TEXELS(1, w)                    buffer 1 as a uniform texel buffer: TEXEL(w, i) is its i-th
 //   uvec4
 //
-// needs kTexelLoads, and is a descriptor also beside addresses. An index is either a texel buffer
-// or a storage buffer. Software drivers load 16 bytes for each lane that way in an eighth of the
-// instructions that a storage buffer takes.
+// needs kTexelLoads, and is a descriptor even if other buffers are addresses. An index is either a
+// texel buffer or a storage buffer. Software drivers load 16 bytes per lane this way in an eighth
+// of the instructions that a storage buffer takes.
 #ifndef MULCIBER_BUFFERS_GLSL
 #define MULCIBER_BUFFERS_GLSL
 

@@ -1,12 +1,12 @@
 // Fragments of matrices, spread over the lanes of a subgroup: operands in f16, or in bf16 where the
-// row's weights are, and sums in f32. A kernel on matrix units is written against what stands here
-// alone, which has two forms:
+// row's weights are, and sums in f32. Kernels on matrix units use only the interface defined here,
+// which has two forms:
 //   cooperative matrices of VK_KHR_cooperative_matrix, which matrix units multiply;
 //   with PLAIN_FRAGMENTS, numbers of a lane: rows of kernels.def for the conformance suite, which
-//   so runs the tiles, staging, barriers and epilogues of these kernels on every device. A subgroup
-//   is PLAIN_LANES neighbours of a workgroup there, whatever the device's subgroups are.
+//   runs the tiles, staging, barriers and epilogues of these kernels on every device with them. A
+//   subgroup is then PLAIN_LANES neighbours of a workgroup, whatever the device's subgroups are.
 // Fragments are read from `operands`, shared memory in units of eight halves or four floats; `at`
-// and `line` (from one row to the next) count these units.
+// and `line` (the distance of two rows) count these units.
 //
 // A kernel defines SHARED_EIGHTS, the size of `operands`, before it includes this.
 #ifndef MULCIBER_FRAGMENTS_GLSL
@@ -19,7 +19,7 @@ ROW_CONSTANT(FRAGMENT_K, 16);
 shared uvec4 operands[SHARED_EIGHTS];
 
 #ifdef WEIGHT_BF16
-// The upper halves of two f32, to the nearest, halfway to even. NaN keeps a bit that is not lost.
+// The upper halves of two f32, rounded to nearest even. NaN keeps a bit that rounding cannot clear.
 uint pack_two(vec2 two) {
   uvec2 bits = floatBitsToUint(two);
   uvec2 nearest = bits + 0x7fffu + (bits >> 16 & 1u);
@@ -30,7 +30,7 @@ uvec4 pack_eight(vec4 low, vec4 high) {
   return uvec4(pack_two(low.xy), pack_two(low.zw), pack_two(high.xy), pack_two(high.zw));
 }
 #else
-// Halves of eight numbers. What f16 cannot hold is clamped, as its sums would be infinite.
+// Eight numbers as halves, clamped to the range of f16, because their sums would be infinite.
 uvec4 pack_eight(vec4 low, vec4 high) {
   low = clamp(low, -65504.0, 65504.0);
   high = clamp(high, -65504.0, 65504.0);
@@ -44,9 +44,9 @@ uvec4 pack_eight(vec4 low, vec4 high) {
 #define LANES SUBGROUP_SIZE
 #define LANE gl_SubgroupInvocationID
 #define SUBGROUP gl_SubgroupID
-// Between a subgroup's stores to shared memory and its loads from there.
+// Barrier between a subgroup's stores to shared memory and its loads from there.
 #define FRAGMENT_BARRIER() subgroupBarrier()
-// Before a loop over fragments, which are registers: their number is fixed.
+// Attribute of loops over fragments: these are registers, so their number is fixed.
 #define FRAGMENT_LOOP [[unroll]]
 
 #ifdef WEIGHT_BF16
@@ -62,17 +62,17 @@ uvec4 pack_eight(vec4 low, vec4 high) {
 #define ZERO_SUM FRAGMENT_SUM(0.0)
 #define LOAD_A(A, AT_UNIT, LINE_UNITS) \
   coopMatLoad(A, operands, AT_UNIT, LINE_UNITS, gl_CooperativeMatrixLayoutRowMajor)
-// B whose rows (along N) are those of memory.
+// Loads B from rows (along N) in memory.
 #define LOAD_B(B, AT_UNIT, LINE_UNITS) \
   coopMatLoad(B, operands, AT_UNIT, LINE_UNITS, gl_CooperativeMatrixLayoutRowMajor)
-// B whose columns (along K) are rows in memory.
+// Loads B from columns (along K), which are rows in memory.
 #define LOAD_B_TRANSPOSED(B, AT_UNIT, LINE_UNITS) \
   coopMatLoad(B, operands, AT_UNIT, LINE_UNITS, gl_CooperativeMatrixLayoutColumnMajor)
 #define MULTIPLY_ADD(A, B, SUM) SUM = coopMatMulAdd(A, B, SUM)
 #define STORE_SUM(SUM, AT_UNIT, LINE_UNITS) \
   coopMatStore(SUM, operands, AT_UNIT, LINE_UNITS, gl_CooperativeMatrixLayoutRowMajor)
-// Factors for the rows of sums: FRAGMENT_M floats. Which lane holds which element of a sum is the
-// driver's secret, so they come as a matrix of equal columns, whose columns lie no distance apart.
+// Factors for the rows of sums: FRAGMENT_M floats. Only the driver knows which lane holds which
+// element of a sum, so the factors are a matrix of equal columns, loaded with a stride of 0.
 #define FRAGMENT_FACTORS FRAGMENT_SUM
 #define LOAD_FACTORS(FACTORS, AT_UNIT) \
   coopMatLoad(FACTORS, operands, AT_UNIT, 0, gl_CooperativeMatrixLayoutColumnMajor)
@@ -84,13 +84,13 @@ ROW_CONSTANT(PLAIN_LANES, 32);  // a multiple of FRAGMENT_M, up to FRAGMENT_M * 
 #define LANES PLAIN_LANES
 #define LANE (gl_LocalInvocationIndex % PLAIN_LANES)
 #define SUBGROUP (gl_LocalInvocationIndex / PLAIN_LANES)
-// Such a subgroup may be several of the device's.
+// This subgroup may consist of several of the device's.
 #define FRAGMENT_BARRIER() barrier()
 #define FRAGMENT_LOOP [[dont_unroll]]
 
-// A lane keeps one row of A and neighbouring sums of that row; B stays where it is. Neighbours have
-// different rows, unlike the lanes that take whole rows from shared memory afterwards: a barrier
-// that is missing between the two shows.
+// A lane keeps one row of A and neighbouring sums of that row; B stays in shared memory.
+// Neighbouring lanes have different rows, unlike lanes that later read whole rows from shared
+// memory: so a missing barrier between the two shows.
 const uint SUMS_OF_A_LANE = FRAGMENT_M * FRAGMENT_N / PLAIN_LANES;
 #define PLAIN_ROW (LANE % FRAGMENT_M)
 #define PLAIN_COLUMN (LANE / FRAGMENT_M * SUMS_OF_A_LANE)

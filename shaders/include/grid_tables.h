@@ -1,7 +1,7 @@
-// The tables of ggml's IQ2 and IQ3 (grids.h), for GLSL and C++: two entries a word, an entry's
-// numbers in two bits each (IQ2) or three (IQ3), the first lowest. GRID_TYPE_PARTS(F) calls F(AT,
-// WORDS) for every 64 words. Made by tools/grid_tables.py.
-// Source: ggml, https://github.com/ggml-org/ggml (ggml-common.h), as the package gguf has them.
+// The tables of ggml's IQ2 and IQ3 (grids.h), for GLSL and C++: two entries per word; an entry's
+// numbers have two bits each (IQ2) or three (IQ3), the first one lowest. GRID_TYPE_PARTS(F) calls
+// F(AT, WORDS) for every 64 words. Made by tools/grid_tables.py.
+// Source: ggml, https://github.com/ggml-org/ggml (ggml-common.h), from the package gguf.
 #ifndef MULCIBER_GRID_TABLES_H
 #define MULCIBER_GRID_TABLES_H
 // clang-format off

@@ -1,6 +1,6 @@
-// Rows of ggml's IQ2 and IQ3 (layout: grids.h), under the names by which blocks.glsl includes them.
-// Their grid lies in shared memory, because compilers make slow code of large constant arrays:
-// a kernel calls fill_grid() before it reads a weight.
+// Rows of ggml's IQ2 and IQ3 (layout: grids.h), under the names by which blocks.glsl uses them.
+// Their grid is in shared memory, because compilers make slow code of large constant arrays: a
+// kernel calls fill_grid() before it reads a weight.
 #ifndef MULCIBER_GRIDS_GLSL
 #define MULCIBER_GRIDS_GLSL
 #include "grids.h"
@@ -8,8 +8,8 @@
 
 shared uint grid[512];  // 1,024 entries at most
 
-// Arrays with initial values, not constant ones, which glslang writes anew at every reading; and
-// small ones, over which drivers that keep them in memory compile in less time.
+// Arrays with initial values, not constant ones, which glslang would write anew at every read; and
+// small ones, which drivers that keep them in memory compile faster.
 #define COPY_WORDS(AT, WORDS)                                         \
   {                                                                   \
     uint words[64] = uint[](WORDS);                                   \
@@ -60,7 +60,7 @@ GroupScales group_scales(uint format, uint row_at, uint group) {
   return result;
 }
 
-// A sign for each element of a group, and the higher bits of its entries' numbers.
+// Signs of a group's elements, and the higher bits of its entries' numbers.
 uvec2 group_high(uint format, uint row_at, uint group) {
   uint word = grid_signs(format, row_at, group);
   if (!GRID_PACKS_SIGNS(format)) {
@@ -77,7 +77,7 @@ uvec2 group_high(uint format, uint row_at, uint group) {
   return uvec2(signs, (ninth | ninth << 1) & 0x55u);
 }
 
-// The magnitudes of the first or of the last four of an entry as bytes.
+// The magnitudes of the first or last four elements of an entry as bytes.
 uint grid_magnitudes(uint format, uint index, uint half_of_it) {
   uint entry = grid[index / 2] >> index % 2 * 16;
   if (GRID_LENGTH(format) == 8) {
@@ -94,7 +94,7 @@ uint grid_magnitudes(uint format, uint index, uint half_of_it) {
   return codes * 8 + 0x04040404u + last * 2;  // 4, 12, 20, ... 52, 62
 }
 
-// signs: of the quad, in the lowest four bits. No magnitude is zero, so no byte carries.
+// signs: those of the quad, in the lowest four bits. No magnitude is zero, so no byte carries.
 uint with_signs(uint magnitudes, uint signs) {
   uint negative = (signs & 15u) * 0x00204081u & 0x01010101u;
   return (magnitudes ^ negative * 255) + negative;
@@ -129,8 +129,8 @@ void quad_pairs(uint format, uint row_at, uint group, uvec2 high, out QuadPair p
   [[unroll]] for (uint s = 0; s < 4; ++s) pairs[s] = unpack_pair(format, words, s, high);
 }
 
-// The four bytes as the upper ones of words, too large by 2^24: their scale is smaller by as much.
-// This is exact.
+// The four bytes as the upper ones of words, larger by 2^24: their scale is smaller by the same
+// factor. This is exact.
 vec4 quad_quants(uint format, uint bytes) {
   return vec4(ivec4(uvec4(bytes << 24, bytes << 16, bytes << 8, bytes) & 0xff000000u));
 }

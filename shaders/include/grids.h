@@ -1,7 +1,7 @@
-// How rows of ggml's IQ2 and IQ3 lie in memory, for GLSL and C++ (docs/internals/quantization.md).
-// Of 8 or 4 neighbours a table of the type (grid_tables.h), its grid, has the magnitudes; the row
-// has the number of an entry, and signs. A row is four runs of 32-bit words, and padding to 16
-// bytes:
+// The memory layout of rows of ggml's IQ2 and IQ3, for GLSL and C++
+// (docs/internals/quantization.md). An entry of the type's table (grid_tables.h), its grid, has the
+// magnitudes of 8 or 4 neighbours; the row has the entries' numbers, and signs. A row is four runs
+// of 32-bit words, and padding to 16 bytes:
 //   indices       per 32 elements a byte for each entry, the lower eight bits of its number
 //   signs         per 32 elements a word: a bit for each element; or seven of eight bits, of which
 //                 an even number is set, and from bit 28 on the scale of the 32 (IQ2_XXS, IQ3_XXS)
@@ -13,18 +13,18 @@
 #ifndef MULCIBER_GRIDS_H
 #define MULCIBER_GRIDS_H
 
-// What WEIGHT_FORMAT (blocks.h) is in rows for these types.
+// Values of WEIGHT_FORMAT (blocks.h) in rows for these types.
 #define GRID_IQ2_XXS 1u
 #define GRID_IQ2_XS 2u
 #define GRID_IQ2_S 3u
 #define GRID_IQ3_XXS 4u
 #define GRID_IQ3_S 5u
 
-// Elements that an entry stands for.
+// Elements per entry.
 #define GRID_LENGTH(FORMAT) ((FORMAT) <= GRID_IQ2_S ? 8u : 4u)
 #define GRID_INDEX_WORDS(FORMAT) ((FORMAT) <= GRID_IQ2_S ? 1u : 2u)
 #define GRID_PACKS_SIGNS(FORMAT) ((FORMAT) != GRID_IQ2_S && (FORMAT) != GRID_IQ3_S)
-// Of the block scales of 32 elements.
+// Bits of the block scales of 32 elements.
 #define GRID_SCALE_BITS(FORMAT) ((FORMAT) == GRID_IQ2_XS ? 8u : GRID_PACKS_SIGNS(FORMAT) ? 0u : 16u)
 
 // Words from the start of a row of DEPTH elements to its runs.

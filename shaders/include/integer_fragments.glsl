@@ -1,6 +1,6 @@
-// Fragments of signed 8-bit integers, and of sums in 32 bits, in the two forms of fragments.glsl,
-// which comes first. Read from `operands`: sixteen integers are a unit. Sums of integers go to sums
-// in f32 times a factor for each row and one for each column, four of which are a unit.
+// Fragments of signed 8-bit integers, and of 32-bit sums, in the two forms of fragments.glsl, which
+// must be included first. Read from `operands`: sixteen integers are a unit. Integer sums are added
+// to f32 sums times a factor for each row and one for each column; four factors are a unit.
 #ifndef MULCIBER_INTEGER_FRAGMENTS_GLSL
 #define MULCIBER_INTEGER_FRAGMENTS_GLSL
 
@@ -12,10 +12,10 @@
 
 #define ZERO_INTEGER_SUM INTEGER_SUM(0)
 #define LOAD_INTEGERS_A(A, AT_UNIT, LINE_UNITS) LOAD_A(A, AT_UNIT, LINE_UNITS)
-// B whose columns (along K) are rows in memory.
+// Loads B from columns (along K), which are rows in memory.
 #define LOAD_INTEGERS_B(B, AT_UNIT, LINE_UNITS) LOAD_B_TRANSPOSED(B, AT_UNIT, LINE_UNITS)
 #define MULTIPLY_ADD_INTEGERS(A, B, SUM) MULTIPLY_ADD(A, B, SUM)
-// As FRAGMENT_FACTORS, for the columns of sums: a matrix of equal rows.
+// Like FRAGMENT_FACTORS, for the columns of sums: a matrix of equal rows.
 #define COLUMN_FACTORS FRAGMENT_SUM
 #define LOAD_COLUMN_FACTORS(FACTORS, AT_UNIT) \
   coopMatLoad(FACTORS, operands, AT_UNIT, 0, gl_CooperativeMatrixLayoutRowMajor)
@@ -86,7 +86,7 @@ FragmentSum add_outer_product(FragmentSum sum, float row, uint columns) {
 #define LOAD_INTEGERS_A(A, AT_UNIT, LINE_UNITS) A = load_integers_a(AT_UNIT, LINE_UNITS)
 #define LOAD_INTEGERS_B(B, AT_UNIT, LINE_UNITS) B = IntegersB(AT_UNIT, LINE_UNITS)
 #define MULTIPLY_ADD_INTEGERS(A, B, SUM) SUM = multiply_add_integers(A, B, SUM)
-#define COLUMN_FACTORS uint  // they stay where they are
+#define COLUMN_FACTORS uint  // they stay in shared memory
 #define LOAD_COLUMN_FACTORS(FACTORS, AT_UNIT) FACTORS = AT_UNIT
 #define ADD_SCALED(SUM, INTEGERS, ROWS, COLUMNS) SUM = add_scaled(SUM, INTEGERS, ROWS, COLUMNS)
 #define ADD_OUTER_PRODUCT(SUM, ROWS, COLUMNS) SUM = add_outer_product(SUM, ROWS, COLUMNS)

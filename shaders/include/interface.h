@@ -22,11 +22,11 @@ using uint = uint32_t;
 #define SHADER_STRUCT_END ;
 #endif
 
-// Ids of specialization constants. 0 and 1 are set by the runtime for every kernel; those from 16
-// on belong to the op and are set per node; those from 64 on are a row's own: their names stand in
-// row_constants.h, their values in CONSTANTS(...) of kernels.def.
+// Ids of specialization constants. 0 and 1 are set by the runtime for every kernel; ids from 16 on
+// belong to the op and are set per node; ids from 64 on belong to a row: row_constants.h has their
+// names, CONSTANTS(...) of kernels.def their values.
 #define CONSTANT_LOCAL_SIZE 0     // invocations per workgroup
 #define CONSTANT_SUBGROUP_SIZE 1  // the device's subgroup size
-#define CONSTANT_OP 16            // first of the op's own
+#define CONSTANT_OP 16            // first id of the op
 
 #endif

@@ -1,7 +1,7 @@
 // The root-mean-square norm of a product's only row of x, at the product's start: the factor of the
-// row, and the gains. Every workgroup computes it again, from a row that its cache holds. The sum
-// of squares is that of rms_norm.comp with NORM_LANES invocations, addition by addition, so that a
-// product normalizes to the same bits as a dispatch of its own.
+// row, and the gains. Every workgroup computes it, from a row that stays in the cache. The sum of
+// squares is computed like in rms_norm.comp with NORM_LANES invocations, addition by addition, so
+// that a product normalizes to the same bits as a separate dispatch.
 #ifndef MULCIBER_NORM_FACTOR_GLSL
 #define MULCIBER_NORM_FACTOR_GLSL
 
@@ -20,7 +20,7 @@ float factor_of(float squares) {
 #ifdef SUBGROUP_ADD
 BUFFER(0, readonly, quads_of_x, vec4)
 
-// What one of NORM_LANES lanes adds up: its quads of the row.
+// The sum of one of NORM_LANES lanes, over its quads of the row.
 float lane_squares(uint lane) {
   precise vec4 squares = vec4(0);
   for (uint i = lane; i < params.depth / 4; i += NORM_LANES) {
@@ -33,7 +33,7 @@ float lane_squares(uint lane) {
 #ifdef SUBGROUPS_ADD
 shared float norm_sums[NORM_LANES / 4];  // of subgroups, which have at least 4 lanes
 
-// The workgroup has more or fewer lanes than NORM_LANES, and adds up in the order of rms_norm.comp.
+// The workgroup has more or fewer lanes than NORM_LANES, and sums in the order of rms_norm.comp.
 void find_norm_factor() {
   const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   for (uint first = thread; first < NORM_LANES; first += LOCAL_SIZE) {
@@ -46,7 +46,7 @@ void find_norm_factor() {
   norm_factor = factor_of(sum);
 }
 #else
-// The subgroup adds up for all subgroups of such a workgroup, one after the other.
+// The subgroup sums for all subgroups of such a workgroup, one after the other.
 void find_norm_factor() {
   float sum = 0;
   [[unroll]] for (uint first = 0; first < NORM_LANES; first += SUBGROUP_SIZE) {

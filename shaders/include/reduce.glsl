@@ -2,10 +2,10 @@
 //
 //   float workgroup_add(float value), float workgroup_max(float value)
 //
-// Every invocation of the workgroup must call them, and every one gets the result. With
-// SUBGROUP_ADD defined (the row then needs kSubgroupArithmetic) subgroups reduce by themselves and
-// at most 128 of them meet in shared memory; without it the workgroup has at most 128 invocations,
-// and a power of two.
+// Every invocation of the workgroup must call them, and each gets the result. With SUBGROUP_ADD
+// defined (the row then needs kSubgroupArithmetic) subgroups reduce by themselves, and at most 128
+// of them combine in shared memory; without it the workgroup has at most 128 invocations, a power
+// of two.
 #ifndef MULCIBER_REDUCE_GLSL
 #define MULCIBER_REDUCE_GLSL
 

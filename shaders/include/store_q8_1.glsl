@@ -1,5 +1,5 @@
-// Writing activations in blocks (q8_1, blocks.h): 32 values become signed bytes, their largest
-// magnitude over 127 being the scale. Before including it: Q8_1_BUFFER is the index of the buffer.
+// Writes activations in blocks (q8_1, blocks.h): 32 values become signed bytes; the scale is their
+// largest magnitude over 127. Before including it: Q8_1_BUFFER is the index of the buffer.
 #ifndef MULCIBER_STORE_Q8_1_GLSL
 #define MULCIBER_STORE_Q8_1_GLSL
 #include "blocks.h"
@@ -7,18 +7,18 @@
 BUFFER(Q8_1_BUFFER, , q8_1_values, uvec4)
 BUFFER(Q8_1_BUFFER, , q8_1_scales, uvec2)
 
-/// quads: the 32 values of a block of a row of so many columns.
+/// quads: the 32 values of a block, in a row of `columns` columns.
 void store_q8_1(uint row, uint columns, uint block, vec4 quads[8]) {
   vec4 sizes = abs(quads[0]);
   [[unroll]] for (uint i = 1; i < 8; ++i) sizes = max(sizes, abs(quads[i]));
   float scale = max(max(sizes.x, sizes.y), max(sizes.z, sizes.w)) / 127.0;
-  // Scales below the normal numbers have no finite inverse. A scale that is no number stays so.
+  // Scales below the normal numbers have no finite inverse. A NaN scale stays NaN.
   bool zeros = scale < 1.17549435e-38;
   float inverse = zeros ? 0.0 : 1.0 / scale;
   uint words[8];
   int sums[2] = int[2](0, 0);
   [[unroll]] for (uint i = 0; i < 8; ++i) {
-    // Halves go away from zero, as C's roundf() has them.
+    // Halves are rounded away from zero, like in C's roundf().
     vec4 scaled = quads[i] * inverse;
     ivec4 numbers = ivec4(trunc(scaled + sign(scaled) * 0.5));
     sums[i / 4] += numbers.x + numbers.y + numbers.z + numbers.w;
