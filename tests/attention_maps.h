@@ -34,7 +34,7 @@ inline SentenceMaps example() {
   return maps;
 }
 
-/// Text that breaks writers which escape too little, and bytes that are not UTF-8.
+/// Texts that break writers which escape too little, and bytes that are not UTF-8.
 inline const std::vector<std::string> kHostile = {"</script><script>alert(1)</script>",
                                                   "<!--",
                                                   "]]>",
@@ -67,7 +67,7 @@ inline SentenceMaps hostile() {
   return maps;
 }
 
-/// A decoder-only model's: causal, the first of two layers with a window.
+/// Maps of a decoder-only model: causal, the first of two layers with a window.
 inline SentenceMaps causal() {
   SentenceMaps maps;
   maps.target_tokens = {"<s>", "\u2581a", "\n"};
@@ -79,7 +79,7 @@ inline SentenceMaps causal() {
   return maps;
 }
 
-/// How often `part` stands in `text`.
+/// How often `part` occurs in `text`.
 inline std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))

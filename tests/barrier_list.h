@@ -1,4 +1,4 @@
-// tests/mutants/barriers.txt: what comes of every barrier of every row when it is taken out.
+// tests/mutants/barriers.txt: for every barrier of every row, which cases fail without it.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,15 +18,15 @@
 
 namespace mulciber::tests {
 
-/// A barrier of a module: `count` of its instructions from `first`, counted from 0. Several stand
-/// together where a shader has memoryBarrier() before barrier(): on lavapipe of Mesa 22.3 the one
+/// A barrier of a module: `count` instructions from instruction `first`, counted from 0. They are
+/// several where a shader has memoryBarrier() before barrier(): on lavapipe of Mesa 22.3 either
 /// does what the other does.
 struct Barrier {
   size_t first, count;
-  const char* kind;  // "control" (of the workgroup), "subgroup", "memory"
+  const char* kind;  // "control" (of a workgroup), "subgroup", "memory"
 };
 
-/// In the order of the module.
+/// The barriers of a module, in the module's order.
 inline std::vector<Barrier> barriers_of(std::span<const uint32_t> module) {
   using namespace spirv;
   std::vector<Barrier> barriers;
@@ -46,9 +46,9 @@ inline std::vector<Barrier> barriers_of(std::span<const uint32_t> module) {
   return barriers;
 }
 
-/// The module without it. Its shared memory begins as zeros in every workgroup
+/// The module without a barrier. Its shared memory begins as zeros in every workgroup
 /// (VK_KHR_zero_initialize_workgroup_memory, which lavapipe does whether or not a device enables
-/// it): what another workgroup left there may be what should have been waited for.
+/// it): the values that another workgroup left there may be those that the barrier waits for.
 inline std::vector<uint32_t> without(std::span<const uint32_t> module, const Barrier& barrier) {
   using namespace spirv;
   Words words(module.begin(), module.begin() + kHeaderWords);
@@ -73,9 +73,9 @@ inline std::vector<uint32_t> without(std::span<const uint32_t> module, const Bar
 /// A line of the list.
 struct BarrierLine {
   std::string row;
-  size_t number = 0;  // of the row's barriers, from 1
+  size_t number = 0;  // among the row's barriers, from 1
   std::string kind;
-  std::map<std::string, std::string> caught;  // name of a case by that of an order
+  std::map<std::string, std::string> caught;  // name of a case by the name of an order
   std::string reason;                         // why no order catches it, where none does
 };
 
@@ -86,8 +86,8 @@ inline std::string barrier_page_file() {
   return (source_dir() / "docs/reference/barriers.md").string();
 }
 
-/// Lines "ROW NUMBER KIND ORDER=CASE..." and "ROW NUMBER KIND unseen REASON", after the first empty
-/// line; before it stands what `heading` gets.
+/// Reads lines "ROW NUMBER KIND ORDER=CASE..." and "ROW NUMBER KIND unseen REASON", which follow
+/// the first empty line; `heading` gets the lines before it.
 inline std::vector<BarrierLine> read_barrier_list(std::string* heading = nullptr) {
   std::ifstream in(barrier_list_file());
   std::vector<BarrierLine> lines;
@@ -128,7 +128,7 @@ inline std::string summary_of(const std::vector<const BarrierLine*>& lines) {
   for (const BarrierLine* line : lines) {
     text += fmt::format("{}{}", text.empty() ? "" : ", ", line->number);
     if (line->caught.empty()) text += " -";
-    // In this order, whatever that of the names is.
+    // The letters come in this order, whatever the order of the names is.
     for (const char letter : {'f', 'r', 's'}) {
       const bool random = letter == 's';
       const bool caught = std::any_of(line->caught.begin(), line->caught.end(), [&](const auto& c) {
@@ -141,7 +141,7 @@ inline std::string summary_of(const std::vector<const BarrierLine*>& lines) {
   return text;
 }
 
-/// docs/reference/barriers.md. Rows of one source with one verdict share a line.
+/// The text of docs/reference/barriers.md. Rows of one source with one verdict share a line.
 inline std::string barrier_page(const std::vector<BarrierLine>& lines) {
   std::map<std::string, std::vector<const BarrierLine*>> by_row;
   for (const BarrierLine& line : lines) by_row[line.row].push_back(&line);

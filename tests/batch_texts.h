@@ -1,4 +1,4 @@
-// Requests to a BatchGenerator over the small model of tests/data, and what they were told.
+// Requests to a BatchGenerator over the small model of tests/data, and what their callbacks got.
 #pragma once
 
 #include <bit>
@@ -22,13 +22,14 @@
 
 namespace mulciber::tests {
 
-/// What a request was told.
+/// What the callbacks of a request got.
 struct Told {
   std::vector<uint32_t> ids;
   std::string text;
-  std::vector<uint32_t> bits;               // of the log probabilities: equal only where these are
-  std::vector<TokenProbability> likeliest;  // of all tokens, one after another
-  std::vector<size_t> prompt;               // done, each time
+  /// The bits of the log probabilities: equal only where the values are.
+  std::vector<uint32_t> bits;
+  std::vector<TokenProbability> likeliest;  // of all tokens, in order
+  std::vector<size_t> prompt;               // prompt tokens done, at each call
   std::optional<Generation> end;
   std::string error;
 };
@@ -38,7 +39,7 @@ inline std::shared_ptr<const OpenModel> small_model() {
   return model;
 }
 
-/// The same where every layer has a window, of 20 tokens.
+/// The small model with a window of 20 tokens in every layer.
 inline std::shared_ptr<const OpenModel> windowed_model() {
   static std::vector<std::string> names, contents;
   if (names.empty()) {
@@ -103,10 +104,10 @@ inline std::string words(std::mt19937& random, int count) {
   return text;
 }
 
-/// A request like any that might come.
+/// A random request.
 inline BatchRequest some_request(std::mt19937& random) {
   BatchRequest request;
-  // Some begin alike.
+  // Some prompts share a beginning.
   request.prompt = random() % 2 != 0 ? "The old house and the red box and the nails in it, the blue"
                                        " hammer and the old red nails: "
                                      : "";

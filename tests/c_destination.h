@@ -1,4 +1,4 @@
-// Where a host takes results to, as the C interface is told.
+// An application's destination of results, in the structures of the C interface.
 #pragma once
 
 #include "mulciber/mulciber_c.h"

@@ -1,4 +1,4 @@
-// Devices, models and contexts of the C interface, for tests of it.
+// Devices, models and contexts of the C interface, for its tests.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Context {
   std::string message() const { return mulciber_message(handle); }
 };
 
-/// A device that the host lends by the C interface.
+/// A device that the application lends through the C interface.
 struct Lent {
   MulciberPhysicalDevice physical = {sizeof(physical)};
   MulciberDeviceInfo info = {sizeof(info)};
@@ -39,7 +39,7 @@ struct Lent {
   }
 };
 
-/// A context, and a model that is open, beside the device that was lent for it.
+/// A context, and an open model on the device that was lent for it.
 struct Session {
   VulkanHost host;
   Context context;

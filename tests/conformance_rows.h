@@ -1,4 +1,4 @@
-// Every row of some ops that the device can run, over every case, against the double-precision
+// Checks every row of some ops that the device can run, in every case, against the double-precision
 // reference.
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace mulciber::tests {
 
-/// MULCIBER_CASE_STEP=N takes every N-th case only: for runs whose point is not the numbers
-/// (validation, sanitizers, masks) but the paths.
+/// MULCIBER_CASE_STEP=N takes every N-th case only: for runs that check paths (validation,
+/// sanitizers, masks), not numbers.
 inline size_t case_step() {
   const char* text = std::getenv("MULCIBER_CASE_STEP");
   return text && std::atoi(text) > 0 ? static_cast<size_t>(std::atoi(text)) : 1;
 }
 
-/// Ops that are tested in programs of their own (conformance_matmul_test,
-/// conformance_attention_test); conformance_rowwise_test has all others of shaders/ops.def.
+/// Ops that have test programs of their own (conformance_matmul_test, conformance_attention_test);
+/// conformance_rowwise_test has all others of shaders/ops.def.
 constexpr Op kMatmulOps[] = {Op::kMatmul};
 constexpr Op kAttentionOps[] = {Op::kAttention, Op::kAttentionMap, Op::kAppendCache,
                                 Op::kCopyColumns, Op::kRopeAppend};
 
-/// A row on matrix units that a device cannot run is tested by its plain form, the next row, on
+/// A row on matrix units that a device cannot run is tested in its plain form, the next row, on
 /// every device with room for its tiles.
 inline void check_plain_form(const Kernel& row, const Capabilities& device) {
   if ((row.needs & kMatrixUnits) == 0) return;

@@ -1,5 +1,5 @@
 // The device that tests share: opening one takes longer than most tests. It runs every row,
-// whatever an earlier self-test said of it.
+// whatever verdict an earlier self-test stored.
 #pragma once
 
 #include "runtime/device.h"
@@ -12,7 +12,7 @@ inline Device& shared_device() {
   return *device;
 }
 
-/// The same as the public interface takes it.
+/// The shared device in the form that the public interface takes.
 inline std::shared_ptr<Device> shared_handle() {
   return {&shared_device(), [](Device*) {}};
 }

@@ -1,4 +1,4 @@
-// GGUF files made by tests, byte by byte.
+// GGUF files that tests make, byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace mulciber::tests {
 
-/// Puts a GGUF file together, right or wrong.
+/// Builds a valid or invalid GGUF file.
 class GgufBytes {
  public:
   explicit GgufBytes(uint32_t version = 3) { raw("GGUF", 4).number(version); }

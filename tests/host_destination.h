@@ -1,4 +1,5 @@
-// Where a host takes results to: command buffers that are waited for, and memory that it reads.
+// An application's destination of results: command buffers that are waited for, and memory that the
+// test reads.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace mulciber::tests {
 
-/// Records into a command buffer of the device's, and waits.
+/// Records into a command buffer of the device, submits it and waits.
 template <typename Record>
 void run_commands(Device& device, const Record& record) {
   const VkCommandBuffer commands = device.allocate_command_buffer();
@@ -28,7 +29,7 @@ inline void finish(FrameTask& task) {
   }
 }
 
-/// Memory as the host would have it.
+/// Memory as an application would provide it.
 struct Destination {
   Buffer memory;
   HostBuffer buffer;

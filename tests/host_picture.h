@@ -1,4 +1,4 @@
-// An image of a host's, whose texels a test looks at.
+// An application's image whose texels a test reads.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace mulciber::tests {
 
-/// An image of the host's own, and what of it is read back.
+/// An image of the application, and reading back its texels.
 class HostPicture {
  public:
   HostPicture(const VulkanHost& host, VkFormat format, uint32_t texel_bytes, VkExtent2D extent)
@@ -46,7 +46,7 @@ class HostPicture {
   }
   HostPicture(const HostPicture&) = delete;
 
-  /// Every texel's bytes, row after row. Of an image that stands in to.final_layout.
+  /// Every texel's bytes, row after row. The image must be in to.final_layout.
   std::vector<uint8_t> read(Device& device) const {
     const uint64_t bytes = uint64_t{extent_.width} * extent_.height * texel_bytes_;
     const Buffer back = device.memory().allocate(bytes, MemoryUsage::kReadback);

@@ -1,5 +1,5 @@
-// Adapters of experts in every form that files have. What either format does to A and B is written
-// down here once more, apart from what the library reads by.
+// Adapters of experts in every form that files have. The formats' conversions of A and B are
+// written here a second time, independent of the library's readers.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,8 @@ namespace mulciber::tests {
 /// A and B of a matrix that each expert has.
 struct ExpertMatrices {
   uint64_t rank = 0, rows = 0, columns = 0;
-  std::vector<std::vector<float>> down, up;  // of each expert (rank, columns), (rows, rank)
+  /// The matrices of each expert: down (rank, columns), up (rows, rank).
+  std::vector<std::vector<float>> down, up;
 };
 struct OfLayer {
   ExpertMatrices gate, up, down;
@@ -27,8 +28,8 @@ inline MadeTensor made(std::vector<uint64_t> shape, const std::vector<float>& va
   return {"F32", std::move(shape), bytes_of(values)};
 }
 
-/// PEFT's A and B of a parameter. turned: as before release 0.19 of one that is (experts, rows,
-/// columns).
+/// Writes A and B in PEFT's layout for a parameter. `turned`: the layout before release 0.19 for a
+/// parameter of shape (experts, rows, columns).
 inline void put_parameter(MadeTensors& tensors, const std::string& module, const ExpertMatrices& of,
                           bool turned) {
   const uint64_t E = of.down.size(), R = of.rank, wide = turned ? of.rows : of.columns,
@@ -48,7 +49,7 @@ inline void put_parameter(MadeTensors& tensors, const std::string& module, const
   tensors[module + ".lora_B.weight"] = made({high, R * E}, b);
 }
 
-/// The same the other way.
+/// Reads such A and B back, not turned.
 inline ExpertMatrices parameter(const MadeTensors& tensors, const std::string& module,
                                 uint64_t experts) {
   const auto read = [&](const char* matrix) {
@@ -85,8 +86,8 @@ inline ExpertMatrices rows_of(ExpertMatrices of, uint64_t first, uint64_t step, 
   return of;
 }
 
-/// One product for both, as PEFT fuses adapters of experts that had matrices of their own: A's one
-/// below the other, B's in blocks.
+/// One pair for the fused product of gate and up, as PEFT fuses adapters of experts that had
+/// matrices of their own: A's one below the other, B's in blocks.
 inline ExpertMatrices fused(const ExpertMatrices& gate, const ExpertMatrices& up) {
   ExpertMatrices of = {2 * gate.rank, 2 * gate.rows, gate.columns, {}, {}};
   for (size_t e = 0; e < gate.down.size(); ++e) {
@@ -110,7 +111,7 @@ inline std::string module_of(uint32_t layer, const std::string& part) {
   return kPrefix + std::to_string(layer) + "." + part;
 }
 
-/// A GGUF adapter of these, as llama.cpp's converter stacks experts.
+/// Writes a GGUF adapter with stacked experts, as llama.cpp's converter does.
 inline void write_stacked(const Layers& layers, const std::string& architecture, float alpha,
                           const std::filesystem::path& to) {
   std::vector<AdapterMatrix> matrices;
@@ -132,7 +133,8 @@ inline void write_stacked(const Layers& layers, const std::string& architecture,
   write_gguf_adapter(architecture, alpha, matrices, to);
 }
 
-/// Experts of an adapter in tests/data/lora.
+/// Reads the experts of an adapter in tests/data/lora. `in_turns`: rows of gate and up are
+/// interleaved.
 inline Layers read_parameters(const std::string& name, uint64_t experts, bool in_turns) {
   const MadeTensors tensors = read_tensors(lora_dir() / name / "adapter_model.safetensors");
   Layers layers;
@@ -148,7 +150,7 @@ inline Layers read_parameters(const std::string& name, uint64_t experts, bool in
   return layers;
 }
 
-/// The same adapter with A and B of parameters as PEFT before 0.19 has them.
+/// Writes the adapter with A and B of parameters in the layout of PEFT before 0.19.
 inline std::filesystem::path write_turned(const std::string& name, uint64_t experts,
                                           const std::filesystem::path& to) {
   return changed_adapter(to, name, [&](nlohmann::json& config, MadeTensors& tensors) {
@@ -163,8 +165,8 @@ inline std::filesystem::path write_turned(const std::string& name, uint64_t expe
   });
 }
 
-/// Adapters of experts that have modules of their own, in other forms: as parameters, as a GGUF
-/// file.
+/// Reads adapters of experts that have modules of their own, to write them in other forms: as
+/// parameters, as a GGUF file.
 inline Layers read_modules(const std::filesystem::path& adapter, const std::set<std::string>& gates,
                            const std::set<std::string>& ups) {
   Layers layers;
@@ -194,7 +196,7 @@ inline Layers read_modules(const std::filesystem::path& adapter, const std::set<
   return layers;
 }
 
-/// As PEFT saves such an adapter of a model that transformers loaded in release 5.
+/// Writes such an adapter as PEFT saves it for a model that transformers loaded in release 5.
 inline void write_parameters(const Layers& layers, bool turned, const std::filesystem::path& to) {
   MadeTensors tensors;
   for (const auto& [layer, of] : layers) {

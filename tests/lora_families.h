@@ -1,4 +1,4 @@
-// Adapters of every product of a model, made on the spot, and the logits that they give.
+// Adapters of every product of a model, made at run time, and the logits that they give.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace mulciber::tests {
 
 constexpr uint32_t kMadeRank = 3;
 
-/// Names of matrices in the file that adapters may change, without ".weight", and whether the file
-/// has them transposed. experts: also those that experts have one each.
+/// Names of the file's matrices that adapters may change, without ".weight", and whether the file
+/// has each transposed. `experts`: includes the matrices that each expert has.
 inline std::map<std::string, bool> targets(const Checkpoint& checkpoint,
                                            const DecoderConfig& config, bool experts = false) {
   std::map<std::string, bool> found;
@@ -43,7 +43,8 @@ inline std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-/// An adapter of all targets in `adapter`, and the model with it in its matrices in `changed`.
+/// Writes an adapter of all targets to `adapter`, and the model with the adapter merged to
+/// `changed`.
 inline void write_adapted(const Checkpoint& checkpoint, const std::map<std::string, bool>& targets,
                           const std::filesystem::path& adapter,
                           const std::filesystem::path& changed) {
@@ -102,7 +103,7 @@ inline std::vector<double> logits(const std::filesystem::path& model, ModelOptio
   return loaded.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values;
 }
 
-/// A matrix of a GGUF adapter, (rows, columns), or one after another those of experts.
+/// A matrix of a GGUF adapter, (rows, columns); with experts, one after another.
 struct AdapterMatrix {
   std::string name;
   uint64_t rows = 0, columns = 0;
@@ -110,7 +111,7 @@ struct AdapterMatrix {
   uint64_t experts = 0;
 };
 
-/// A GGUF adapter as llama.cpp's converter writes it.
+/// Writes a GGUF adapter as llama.cpp's converter does.
 inline void write_gguf_adapter(const std::string& architecture, float alpha,
                                const std::vector<AdapterMatrix>& matrices,
                                const std::filesystem::path& to) {

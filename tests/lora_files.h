@@ -1,4 +1,4 @@
-// Adapters of tests/data/lora, whole and broken, and models that they belong to.
+// Adapters of tests/data/lora, whole and broken, and the models that they were made for.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ inline std::string tensor_bytes(const MadeTensors& tensors) {
   return bytes + text + data;
 }
 
-/// The largest difference of logits, over the largest of those expected.
+/// The largest difference of logits, divided by the largest expected logit.
 inline double difference(const std::vector<double>& found, const std::vector<double>& expected) {
   if (found.size() != expected.size()) throw std::runtime_error("logits differ in number");
   double worst = 0, largest = 0;
@@ -69,7 +69,7 @@ inline double difference(const std::vector<double>& found, const std::vector<dou
   return worst / largest;
 }
 
-/// The folder of a model with all of its tensors in f32.
+/// Writes the folder of a model with all of its tensors in f32.
 inline void write_in_f32(const std::filesystem::path& from, const std::filesystem::path& to) {
   const SafetensorsFile file(from / "model.safetensors");
   MadeTensors wide;
@@ -85,7 +85,7 @@ inline void write_in_f32(const std::filesystem::path& from, const std::filesyste
     write_file(to / name, read_file(from / name));
 }
 
-/// An adapter's folder, changed.
+/// Writes a changed copy of an adapter's folder.
 inline std::filesystem::path changed_adapter(
     const std::filesystem::path& folder, const std::string& from,
     const std::function<void(nlohmann::json& config, MadeTensors& tensors)>& change) {

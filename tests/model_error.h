@@ -1,4 +1,4 @@
-// What a malformed model file must end in: one ModelError that names the culprit.
+// A malformed model file must end in one ModelError that names the culprit.
 #pragma once
 
 #include <fstream>

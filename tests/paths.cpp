@@ -1,5 +1,5 @@
-// The paths of a checkout, in one file: all others compile alike in every checkout, so that a
-// compiler cache serves them.
+// The paths of a checkout, in one file: all other files compile to the same objects in every
+// checkout, so a compiler cache serves them.
 #include "tests/support.h"
 
 namespace mulciber::tests {

@@ -1,4 +1,4 @@
-// What the files of the reference models hold.
+// Readers of the reference models' files.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace mulciber::tests {
 
-/// Of a tensor of numbers in 32 bits or of ids in 64.
+/// Reads the values of a tensor of f32 numbers or of 64-bit ids.
 inline std::vector<double> read_values(const CheckpointTensor& tensor) {
   std::vector<double> values;
   for (size_t i = 0; i < tensor.elements(); ++i) {

@@ -1,4 +1,4 @@
-// The small decoder-only model of tests/data, and what it says to a prompt alone.
+// The small decoder-only model of tests/data, and its answer to a single prompt.
 #pragma once
 
 #include <filesystem>
@@ -20,14 +20,14 @@ inline std::unique_ptr<DecoderModel> open_decoder(const std::filesystem::path& p
                                         read_decoder_config(checkpoint), options);
 }
 
-/// Ids that stand for a text of that length.
+/// Ids that stand for a text of `length` tokens.
 inline std::vector<uint32_t> prompt_of(uint32_t length, uint32_t seed) {
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < length; ++i) ids.push_back((seed + 37 * i + i * i) % 400 + 5);
   return ids;
 }
 
-/// What the model goes on with after a prompt without company, greedily.
+/// The model's greedy continuation of a prompt that runs alone.
 inline std::vector<uint32_t> alone(const DecoderModel& model, const std::vector<uint32_t>& prompt,
                                    uint32_t tokens) {
   SequenceBatch batch(shared_device(), model.network(), {1, 96});

@@ -1,4 +1,4 @@
-// Where test data lies, and files that vanish with the test that made them.
+// Paths of test data, and temporary folders.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@ namespace mulciber::tests {
 std::filesystem::path data_dir();
 /// The repository root.
 std::filesystem::path source_dir();
-/// Models of the repository: the bundled translator, a text encoder, and a classifier of digits.
+/// Models in the repository: the bundled translator, a text encoder, and a classifier of digits.
 inline std::string bundled_model() { return (source_dir() / "assets/en-de").string(); }
 inline std::string small_encoder() { return (data_dir() / "roberta_cls").string(); }
 inline std::string digits() { return (source_dir() / "assets/vit-digits").string(); }
 
-/// The `mulciber` command. A test that runs it says so in tests/CMakeLists.txt, or it may not be
-/// built.
+/// The path of the `mulciber` command. A test that runs it says so in tests/CMakeLists.txt, or the
+/// command may not be built.
 std::filesystem::path command_file();
 
 /// The reference models: the folder named by MULCIBER_FIXTURES, else ../shared/fixtures beside the
-/// repository; empty when they are not there, and then the test should MULCIBER_SKIP.
+/// repository; empty when the folder does not exist, and then the test should MULCIBER_SKIP.
 inline std::filesystem::path fixtures_dir() {
   const char* value = std::getenv("MULCIBER_FIXTURES");
   const std::filesystem::path path = value != nullptr
@@ -38,9 +38,9 @@ inline std::filesystem::path fixtures_dir() {
   return std::filesystem::is_directory(path) ? path : std::filesystem::path();
 }
 
-/// Which of the settings that a long test goes through a run takes: MULCIBER_SHARE="i,n" takes
-/// number i and every n-th behind it, at least one, so that runs with masks and layers share them;
-/// without it all are taken.
+/// The settings of a long test that a run takes: with MULCIBER_SHARE="i,n" setting i and every n-th
+/// after it, at least one, so that runs with masks and layers share the settings; without it, all
+/// of them.
 template <typename Settings>
 auto share_of(const Settings& settings) {
   size_t first = 0, step = 1;

@@ -71,8 +71,8 @@ CATCH_REGISTER_LISTENER(CountingListener)
 }  // namespace
 
 #ifdef MULCIBER_SANITIZED
-// Drivers keep some memory for good. Once their library is unloaded, nothing points to it and it
-// counts as a leak that no suppression can name; so libraries stay loaded.
+// Drivers keep some memory for good. Once their library is unloaded, nothing points to this memory,
+// and it counts as a leak that no suppression can name; so libraries stay loaded.
 extern "C" __attribute__((visibility("default"))) int dlclose(void*) { return 0; }
 #endif
 

@@ -12,7 +12,7 @@
 
 namespace mulciber::tests {
 
-// A pipe and not a file: the layer opens its log anew, and empties it, with every instance.
+// The log is a pipe, not a file: the layer reopens its log, and truncates it, with every instance.
 struct ValidationWatch::Impl {
   TemporaryFolder folder;
   int pipe_ends[2] = {-1, -1};
@@ -27,7 +27,7 @@ struct ValidationWatch::Impl {
     char buffer[4096];
     for (ssize_t n; (n = read(pipe_ends[0], buffer, sizeof(buffer))) > 0;)
       text.append(buffer, static_cast<size_t>(n));
-    // The layer begins with a list of what is enabled.
+    // The layer begins with a list of the enabled checks.
     if (text.find("ENABLE_SYNCHRONIZATION_VALIDATION") != std::string::npos) active = true;
   }
 };
@@ -65,7 +65,7 @@ std::string ValidationWatch::take_errors() {
   impl_->drain();
   std::string text = std::move(impl_->text);
   impl_->text.clear();
-  // Everything else, such as which settings file was read, is information.
+  // All other lines, such as which settings file was read, are information.
   const size_t first = text.find("Validation Error");
   return first == std::string::npos ? std::string() : text.substr(first);
 }

@@ -9,14 +9,14 @@ namespace mulciber::tests {
 
 class ValidationWatch {
  public:
-  /// Points the layer of every instance made from here on at a pipe of this process.
-  /// Throws std::system_error when the pipe or the settings file cannot be made.
+  /// Points the layer of every instance made from here on at a pipe of this process. Throws
+  /// std::system_error when the pipe or the settings file cannot be made.
   ValidationWatch();
   ~ValidationWatch();
 
-  /// Errors reported since the last call, as the layer words them; empty when there were none.
+  /// Errors reported since the last call, in the layer's words; empty when there were none.
   std::string take_errors();
-  /// Whether the layer has said that it is there and checks synchronization: without that, its
+  /// Whether the layer has reported that it runs and checks synchronization: without that, its
   /// silence means nothing.
   bool active();
 

@@ -1,4 +1,5 @@
-// An application with an instance and a device of its own, as one that embeds the library has.
+// A test's application with an instance and a device of its own, as an application that embeds the
+// library has them.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +14,7 @@ namespace mulciber::tests {
 
 class VulkanHost {
  public:
-  /// with_features: enables what requirements() names; otherwise nothing.
+  /// with_features: enables the features that requirements() names; otherwise none.
   explicit VulkanHost(bool with_features = true, uint32_t api_version = VK_API_VERSION_1_2) {
     const PFN_vkGetInstanceProcAddr entry = vulkan_loader();
     REQUIRE(entry);
@@ -87,7 +88,7 @@ class VulkanHost {
   bool features_ = true;
 };
 
-/// A host's command buffer, submitted and waited for.
+/// An application's command buffer, which is submitted and waited for.
 class HostCommands {
  public:
   explicit HostCommands(const VulkanHost& host) : host_(host) {

@@ -1,4 +1,4 @@
-// What clients are told of tokens: their bytes, of which texts are put together.
+// Token records that clients get: the bytes of the tokens add up to the text.
 #include "apps/serve/api/answer_format.h"
 
 #include "checkpoints/checkpoint.h"
@@ -22,7 +22,7 @@ TEST_CASE("The bytes of tokens are those of their text, where tokens are parts o
     std::string bytes;
     for (const int32_t id : ids) {
       const TokenRecord token = texts.next(static_cast<uint32_t>(id), 0.0f, {});
-      // The blank that SentencePiece puts in front is none of the text's.
+      // The blank that SentencePiece puts in front is not part of the text.
       if (name != "llama") CHECK_FALSE(token.bytes.empty());
       bytes += token.bytes;
     }

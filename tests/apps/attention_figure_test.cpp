@@ -129,7 +129,7 @@ TEST_CASE("attention figure takes causal maps") {
 TEST_CASE("attention figure marks missing weights") {
   SentenceMaps maps = example();
   CHECK(count(mulciber::apps::to_svg(maps), ">missing<") == 0);
-  maps.kinds[2].weights.back() = NAN;  // one head only: the mean of that cell is missing too
+  maps.kinds[2].weights.back() = NAN;  // NaN in one head makes the mean of that cell missing too
   CHECK(count(mulciber::apps::to_svg(maps), ">missing<") == 1);
   CHECK(count(mulciber::apps::to_svg(maps, {"cross", {0}, {}}), ">missing<") == 0);
   maps.kinds[2].weights.assign(maps.kinds[2].weights.size(), NAN);
@@ -142,8 +142,8 @@ TEST_CASE("attention measures are entropy in bits and the largest weight") {
   const std::vector<float> map = {0.5f, 0.5f, 0, 0, 0, 1, 0.25f, 0.25f, 0.5f};
   CHECK(std::abs(measure_map(map, 3).entropy - (1 + 0 + 1.5) / 3) < 1e-6);
   CHECK(std::abs(measure_map(map, 3).largest - (0.5 + 1 + 0.5) / 3) < 1e-6);
-  const std::vector<float> missing = {
-      NAN, 1, 0, 0, 0, 1};  // a row that is missing, one that is masked, one that counts
+  const std::vector<float> missing = {NAN, 1, 0,
+                                      0,   0, 1};  // a missing row, a masked row, a row that counts
   CHECK(measure_map(missing, 2).entropy == 0);
   CHECK(measure_map(missing, 2).largest == 1);
   CHECK(std::isnan(measure_map(std::vector<float>(4, 0.f), 2).entropy));

@@ -1,4 +1,4 @@
-// Attention maps as an interactive page and as JSON, and the files that they are written to.
+// Attention maps as an interactive page and as JSON, and the files that hold them.
 #include "apps/attention/page.h"
 
 #include <sys/resource.h>
@@ -27,7 +27,7 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The page's data, found the way a browser finds it: up to the first "</script".
+// The page's data, found as a browser finds it: up to the first "</script".
 json page_data(const std::string& page) {
   const std::string start = "<script type=\"application/json\" id=\"data\">";
   const std::size_t from = page.find(start) + start.size();
@@ -257,7 +257,7 @@ TEST_CASE("attention files appear whole or not at all") {
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   const std::string before = read(path);
 
-  // A limit on the size of files stands in for a full disk: the write stops part of the way.
+  // A limit on the size of files stands in for a full disk: the write stops partway.
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);

@@ -1,4 +1,4 @@
-// The conversation loop over a terminal and a model that are played.
+// The conversation loop over a mock terminal and a mock model.
 #include <deque>
 
 #include "apps/chat/chat.h"
@@ -41,7 +41,7 @@ class PlayedTerminal : public ChatTerminal {
   std::deque<std::string> lines_;
 };
 
-/// Plays a model: answers are given in order, and the prompts kept.
+/// A mock model that gives prepared answers in order and records the prompts.
 struct PlayedModel {
   std::deque<ChatAnswer> answers;
   std::vector<std::string> prompts;
@@ -53,7 +53,7 @@ struct PlayedModel {
         throw ModelError("prompt", "has 99 tokens, and the context 64", "/reset begins anew");
       ChatAnswer answer = answers.front();
       answers.pop_front();
-      // Piece by piece, as a model gives it.
+      // A model gives its answer piece by piece.
       for (const char c : answer.text) on_text(std::string_view(&c, 1));
       return answer;
     };

@@ -1,5 +1,5 @@
 // Inner loops found in disassembly: excerpts of each instruction set (tests/data/disassembly),
-// their instructions counted by hand.
+// whose instructions were counted by hand.
 #include "apps/kernels/inner_loop.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,8 @@ std::string described(const std::optional<InnerLoop>& loop) {
 
 }  // namespace
 
-// attention_map_vector_f32 multiplies four numbers by four in one pass, whatever compiles it.
+// attention_map_vector_f32 multiplies four numbers by four in one pass of its loop, whatever
+// compiler made the code.
 TEST_CASE("The inner loop is counted in each driver's disassembly") {
   CHECK(described(inner_loop("Assembly", excerpt("rdna3"), 64)) ==
         "4 in 22: 4 fma 3 arithmetic 1 memory 6 scalar 1 control 7 nops");
@@ -50,10 +51,11 @@ TEST_CASE("The inner loop is counted in each driver's disassembly") {
         "4 in 31: 4 fma 3 arithmetic 2 memory 4 scalar 2 control 16 nops");
   CHECK(described(inner_loop("Assembly", excerpt("valhall"), 16)) ==
         "4 in 19: 4 fma 10 arithmetic 2 memory 3 control");
-  // Twelve tuples of fourteen operations.
+  // The loop has fourteen operations in twelve tuples.
   CHECK(described(inner_loop("Assembly", excerpt("bifrost"), 8)) ==
         "4 in 12: 4 fma 7 arithmetic 1 memory 2 control");
-  // No multiply-adds: of a product and two sums, one pair makes one.
+  // V3D has no multiply-add: its loop has a product and two sums, and one product with one sum
+  // counts as one multiply-add.
   CHECK(described(inner_loop("QPU (MESA_SHADER_COMPUTE)", excerpt("v3d"), 16)) ==
         "1 in 17: 2 fma 8 arithmetic 2 memory 2 control 6 nops");
 }
@@ -72,10 +74,10 @@ TEST_CASE("Lanes share what a matrix instruction does") {
   CHECK(described(inner_loop("Assembly", excerpt("rdna3_matrix"), 64)) ==
         "192 in 11: 3 matrix 2 shared 2 scalar 2 control 2 nops");
   CHECK(inner_loop("Assembly", excerpt("rdna3_matrix"), 32)->multiply_adds == 384);
-  // The way out of this loop stands in the middle of it.
+  // The branch out of this loop is in the middle of it.
   CHECK(described(inner_loop("NAK assembly", excerpt("ada_matrix"), 32)) ==
         "64 in 18: 1 matrix 8 arithmetic 3 shared 3 scalar 2 control 1 nops");
-  // As Mesa's assembler writes it: eight rows, eight steps of two halves or four bytes each.
+  // dpas as Mesa's assembler writes it: eight rows, eight steps of two halves or four bytes each.
   const auto dpas = [](std::string_view operands) {
     return fmt::format(
         "LABEL0:\ndpas.8x8({}  {{ align1 WE_all 1Q $3 }};\n(+f0.0) while(8) JIP:  LABEL0",
@@ -87,7 +89,7 @@ TEST_CASE("Lanes share what a matrix instruction does") {
   CHECK(described(inner_loop("GEN Assembly", bytes, 32)) == "128 in 2: 1 matrix 1 control");
 }
 
-// Lines of matvec_dot_q8_1_blocks.
+// The instructions are those of matvec_dot_q8_1_blocks.
 TEST_CASE("A dot product of four bytes is four multiply-adds") {
   for (const char* name :
        {"v_dot4_i32_iu8 v45, v45, v32, 0 neg_lo:[1,1,0]", "v_dot4_i32_i8 v45, v45, v32, 0"}) {
@@ -108,10 +110,11 @@ TEST_CASE("A dot product of four bytes is four multiply-adds") {
 }
 
 TEST_CASE("Spilled registers are told from other memory") {
-  // Where registers are gone, GCN 4 writes buffers, RDNA 3 shared memory.
+  // When registers run out, GCN 4 spills to buffers, RDNA 3 to shared memory.
   CHECK(described(inner_loop("Assembly", excerpt("gcn4_spill"), 64)) ==
         "6 in 23: 6 fma 5 arithmetic 1 memory 4 scalar 1 control 2 nops 4 scratch");
-  // A driver that gave no such memory reads one address for all lanes so (selective_scan_f32).
+  // Where the driver reports no scratch memory, this access reads one address for all lanes
+  // (selective_scan_f32).
   const std::string uniform =
       "BB1:\n\tbuffer_load_b128 v[40:43], off, s[16:19], s9\n\tv_fma_f32 v1, v40, v2, v1\n"
       "\ts_cbranch_scc0 BB1\n";
@@ -133,7 +136,7 @@ TEST_CASE("Spilled registers are told from other memory") {
   std::string spill = excerpt("v3d_spill");
   const char* expected = "1 in 14: 2 fma 1 arithmetic 1 memory 1 control 6 nops 4 scratch";
   CHECK(v3d(spill) == expected);
-  // A register on the way to scratch's base that a signal then gives to another value.
+  // A register holds a part of scratch's base address, and a signal then gives it another value.
   spill.replace(spill.find("ldunifrf.rf4"), 12, "ldunifrf.rf13");
   spill.replace(spill.find("mov tmua, rf14"), 14, "mov tmua, rf13");
   CHECK(v3d(spill) == expected);
@@ -148,10 +151,11 @@ TEST_CASE("Of several loops, the one with the most multiply-adds of its own is t
   CHECK(described(inner_loop("Assembly", nested(""), 64)) == "1 in 2: 1 fma 1 control");
   CHECK(described(inner_loop("Assembly", nested("\tv_mul_f32 v1, v1, v5\n"), 64)) ==
         "1 in 2: 1 fma 1 control");
-  // Then those inside it count as passed once.
+  // The outer loop now has the most multiply-adds of its own; the loop inside it counts as passed
+  // once.
   CHECK(described(inner_loop("Assembly", nested("\tv_dot2_f32_f16 v1, v2, v3, v1\n"), 64)) ==
         "3 in 5: 2 fma 1 shared 2 control");
-  // Code behind a loop is no part of it, nor what jumps out of it.
+  // Code behind a loop is no part of it, nor is code that jumps out of it.
   CHECK(described(inner_loop("Assembly", "BB0:\n" + inner + "\tv_fma_f32 v1, v2, v3, v1\n", 64)) ==
         "1 in 2: 1 fma 1 control");
 }

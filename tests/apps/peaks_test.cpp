@@ -1,4 +1,4 @@
-// How far a device's peaks are measured, by times that the test makes up.
+// The sizes at which a device's peaks are measured, by times that the test makes up.
 #include "apps/cli/peaks.h"
 
 #include <vector>
@@ -9,8 +9,8 @@ namespace {
 
 using mulciber::apps::measure_growing;
 
-/// What is measured where the first size takes `first` seconds, each of the others `factor` times
-/// as long as the one before.
+/// The sizes that are measured where the first takes `first` seconds, and each of the others
+/// `factor` times as long as the one before.
 std::vector<size_t> measured(size_t sizes, double first, double factor) {
   std::vector<size_t> places;
   double took = first / factor;

@@ -1,4 +1,4 @@
-// Bounds on the time of a client's connection, by a clock that goes on by a second with every look.
+// Bounds on the time of a client's connection, by a clock that advances one second per reading.
 #include "apps/serve/http/connection.h"
 
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ constexpr size_t kAnySize = 1 << 20;
 /// The server's end of a connection, and a client that sends what it is told to.
 struct Client {
   std::atomic<bool> stopping{false};
-  int seconds = 0;  // that have passed
+  int seconds = 0;  // seconds that have passed
   int socket = -1;
   Connection connection;
 
@@ -62,10 +62,10 @@ TEST_CASE("a request that does not arrive in time is too slow, whatever came of 
   CHECK(client.read() == "nothing");
   CHECK(client.connection.trouble() == Connection::Trouble::kTooSlow);
   CHECK(client.seconds >= 600);
-  // A byte now and then is no reason to wait longer.
+  // A byte now and then does not extend the wait.
   client.send("T");
   CHECK(client.read() == "nothing");
-  // The next request has time of its own.
+  // The next request has its own time limit.
   Client other;
   for (int byte = 0; byte < 3; ++byte) {
     other.connection.expect(kAnySize, 600s);

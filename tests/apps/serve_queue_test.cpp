@@ -1,4 +1,5 @@
-// What `mulciber serve` hands between its threads, who may come in, and what it counts.
+// What the threads of `mulciber serve` hand to each other, which requests are admitted, and what is
+// counted.
 #include <thread>
 
 #include "apps/serve/engine/answer_channel.h"
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kGiveUp = 10min;  // only what hangs waits so long
+constexpr auto kGiveUp = 10min;  // only a call that hangs waits so long
 
 /// "STATUS CODE" of what a call throws, or "".
 template <class Call>
@@ -73,7 +74,7 @@ TEST_CASE("an answer of which there is enough ends, and one that begins anew doe
   CHECK_FALSE(channel.ends(0));
   again();
   CHECK_FALSE(channel.ends(1));
-  // What the client knows is of the answer before.
+  // The client still holds the answer before the repetition, so this end does not count.
   channel.end(1);
   CHECK_FALSE(channel.ends(1));
   REQUIRE(channel.pop(1ms));
@@ -88,7 +89,7 @@ TEST_CASE("a full queue refuses, and lets in who comes later") {
   CHECK(admission.inside() == 2);
   admission.enter(1);
   CHECK(refusal([&] { admission.enter(1); }) == "429 queue_full");
-  // Never possible: waiting would not help.
+  // The request can never be admitted: waiting would not help.
   CHECK(refusal([&] { admission.enter(4); }) == "400 ");
   admission.leave(2);
   admission.enter(2);
@@ -117,7 +118,7 @@ TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
       ModelError);
   CHECK(engine.admission().inside() == 0);
 
-  // A client that goes away ends its work, of which nothing is told.
+  // A client that goes away ends its work; nothing is reported.
   std::atomic<bool> begun{false};
   const auto until_cancelled = [&](const std::atomic<bool>& cancel) {
     begun = true;
@@ -126,7 +127,7 @@ TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
   CHECK(refusal([&] { engine.call(until_cancelled, [&] { return begun.load(); }); }) ==
         "499 client_gone");
   {
-    // So does a server that stops.
+    // A server that stops ends the work as well.
     Engine stopping({}, 1, 1, metrics);
     begun = false;
     std::thread stopper([&] {
@@ -137,7 +138,8 @@ TEST_CASE("work runs on the engine's thread, and what it throws comes out") {
     stopper.join();
   }
 
-  // Without memory it goes on; a lost device is lost for everybody, and they are told why.
+  // Out of memory, the engine goes on; a lost device is lost for all requests, and each gets the
+  // reason.
   CHECK_THROWS_AS(fail_with(DeviceError::Kind::kOutOfMemory), DeviceError);
   CHECK_FALSE(engine.trouble());
   CHECK_THROWS_AS(fail_with(DeviceError::Kind::kLost), DeviceError);
@@ -164,7 +166,7 @@ TEST_CASE("an answer goes on between the parts of other work") {
         job.request.max_new_tokens = 6;
         job.request.ignore_end = true;
         const auto channel = engine.submit({job});
-        // It takes the prompt in, and makes a token in each of the turns that follow.
+        // The engine takes in the prompt, then makes a token in each step that follows.
         for (int turn = 0; turn < 4; ++turn) engine.go_on();
         while (const auto event = channel->pop(0ms)) begun = true, ended = event->last();
         CHECK(begun);
@@ -204,7 +206,8 @@ TEST_CASE("a lost device is opened again, and what it cut is done again") {
   CHECK_FALSE(engine.trouble());
   lost_until(3);
   CHECK(times == 3);
-  // What loses the device each time is its cause, perhaps: others go on.
+  // Work that loses the device each time may be the cause of the loss: it fails, and other requests
+  // go on.
   CHECK_THROWS_AS(lost_until(10), DeviceError);
   CHECK(times == 3);
   lost_until(1);
@@ -213,7 +216,7 @@ TEST_CASE("a lost device is opened again, and what it cut is done again") {
   CHECK(metrics.text(0, false).find("mulciber_device_losses_total 6\n") != std::string::npos);
   CHECK(metrics.text(0, false).find("mulciber_restarts_total 5\n") != std::string::npos);
 
-  // More attempts in a row than there may be: everybody is told.
+  // More attempts in a row fail than are allowed: every request gets the reason.
   refused = 100;
   CHECK(refusal([&] { lost_until(2); }) == "503 device_failed");
   CHECK(engine.failed());
@@ -229,7 +232,7 @@ TEST_CASE("keys and origins say who may ask") {
   CHECK(open.check_origin("", "[::1]:8080").empty());
   CHECK(refusal([&] { open.check_origin("https://example.org", "localhost:8080"); }) ==
         "403 unknown_origin");
-  // A page may have its own name point at this machine.
+  // A page's own host name may point at this machine (DNS rebinding).
   for (const char* name : {"example.org", "127.example.org", "127.0.0.1.example.org"}) {
     const std::string host = std::string(name) + ":8080";
     CHECK(refusal([&] { open.check_origin("http://" + host, host); }) == "403 unknown_host");

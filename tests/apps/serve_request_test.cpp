@@ -1,4 +1,4 @@
-// What `mulciber serve` makes of the bodies of requests.
+// How `mulciber serve` reads the bodies of requests.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -92,7 +92,7 @@ TEST_CASE("messages become what templates take") {
   CHECK(messages(R"([{"role": "developer", "content": [{"type": "text", "text": "a"},
                                                        {"type": "text", "text": "b"}]}])") ==
         Json::parse(R"([{"role": "system", "content": "ab"}])"));
-  // As OpenAI's own answers come back.
+  // Assistant messages may come back as OpenAI's API sent them.
   CHECK(
       messages(R"([{"role": "assistant", "content": "a", "refusal": null, "annotations": []}])") ==
       Json::parse(R"([{"role": "assistant", "content": "a"}])"));
@@ -218,7 +218,7 @@ TEST_CASE("requests say what answers may be") {
   const CompletionRequest named = parse_chat_request(
       chat_with(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})"));
   CHECK_FALSE(accepts(named, R"({"name": "f", "parameters": {"y": 1}})"));
-  // Of allowed tools the model is told of no others.
+  // With allowed_tools the model is told of the allowed tools alone.
   const std::string allowed = R"(, "tool_choice": {"type": "allowed_tools", "allowed_tools": {
       "mode": "MODE", "tools": [{"type": "function", "function": {"name": "g"}}]}})";
   const auto with_mode = [&](std::string mode) {
@@ -240,7 +240,7 @@ TEST_CASE("requests say what answers may be") {
   CHECK(accepts(flat, R"({"name": "f", "parameters": {}})"));
   CHECK_FALSE(accepts(flat, R"({"name": "g", "parameters": {}})"));
   parse_chat_request(chat_with(R"(, "verbosity": "medium")"));
-  // What is written so is read as a call.
+  // An answer in this form is read as a call.
   ToolCallReader reader({{"f", nullptr}});
   reader.push(R"({"name": "f", "parameters": {"y": 1}})");
   reader.finish();
@@ -307,12 +307,13 @@ TEST_CASE("responses are kept within bounds") {
   store.put("a", {"A", "[]"});
   store.put("b", {"B", "[]"});
   CHECK(store.find("a")->object == "A");
-  store.put("c", {"C", "[]"});  // b was not asked for the longest time
+  // b is the entry that has gone longest without a request.
+  store.put("c", {"C", "[]"});
   CHECK_FALSE(store.find("b"));
   CHECK((store.find("a") && store.find("c")));
   store.put("d", {std::string(80, 'x'), "[]"});
   CHECK((store.find("c") && store.find("d") && store.size() == 2));
-  store.put("e", {std::string(200, 'x'), "[]"});  // more than all of it: the others stay
+  store.put("e", {std::string(200, 'x'), "[]"});  // more than the store holds: the others stay
   CHECK((store.find("c") && store.find("d") && store.size() == 2));
   CHECK_FALSE(store.find("e"));
   store.put("f", {"F", "[]"});

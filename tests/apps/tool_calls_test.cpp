@@ -1,4 +1,4 @@
-// Calls of tools in answers, which `mulciber serve` takes out of them.
+// Tool calls in answers, which `mulciber serve` takes out of the text.
 #include "apps/serve/api/tool_calls.h"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ using namespace mulciber::apps::serve;
 
 namespace {
 
-/// Text that is shown and calls that are found, however the answer is cut.
+/// The text that is shown and the calls that are found, whatever pieces the answer comes in.
 std::string read_calls(const std::string& answer, size_t piece, ToolSchemas tools) {
   ToolCallReader reader(std::move(tools));
   std::string shown;
@@ -45,7 +45,7 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
     CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n"
                "<tool_call>{\"name\": \"g\", \"arguments\": {\"y\": \"</b>\"}}</tool_call>") ==
           "|f{}|g{\"y\":\"</b>\"}");
-    // The end mark may be the token that ended the answer.
+    // The closing delimiter may be the token that ended the answer, and so be absent.
     CHECK(read("<tool_call>{\"name\": \"f\", \"arguments\": {}}") == "|f{}");
     CHECK(read("[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"x\": 1}}, {\"name\": \"g\"}]") ==
           "|f{\"x\":1}|g{}");
@@ -58,7 +58,7 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
     CHECK(read("Now: <function=g></function>\n<function=f>\n{}") == "Now: |g{}|f{}");
     CHECK(read("<function=h>{}</function>") == "<function=h>{}</function>");
     CHECK(read("<function=f>nothing</function>") == "<function=f>nothing</function>");
-    // Mistral's newer form, whose marks are special tokens.
+    // Mistral's newer form, whose delimiters are special tokens.
     CHECK(read("[TOOL_CALLS]f[ARGS]{\"x\": 1}") == "|f{\"x\":1}");
     CHECK(read("[TOOL_CALLS]f[CALL_ID]a1B[ARGS]{\"x\": 1}[TOOL_CALLS]g[ARGS]{}") ==
           "|f{\"x\":1}|g{}");
@@ -69,7 +69,7 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
     for (const char* text : {"f", "f is a letter", "f[1]", "[TOOL_CALLS]h[ARGS]{}", "f {}", "g[AR",
                              "a [TOOL_CALLS]h[ARGS]{} b", "[TOOL_CALLS]f {}", "a [TOOL_CALLS]"})
       CHECK(read(text) == text);
-    // That of Qwen 3 Coder, whose values are texts or JSON by the function's schema.
+    // Qwen 3 Coder's form, whose values are texts or JSON by the function's schema.
     CHECK(read("I see.\n<tool_call>\n<function=f>\n<parameter=text>\n12\n</parameter>\n"
                "<parameter=x>\n12\n</parameter>\n</function>\n</tool_call>") ==
           "I see.\n|f{\"text\":\"12\",\"x\":12}");
@@ -80,7 +80,7 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
     CHECK(read("<tool_call><function=f><parameter=text>a</parameter> b</parameter></function>"
                "</tool_call><tool_call><function=g></function></tool_call>") ==
           "|f{\"text\":\"a</parameter> b\"}|g{}");
-    // Tags that models leave out.
+    // Models leave out some of the tags.
     CHECK(read("<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>\nSo") ==
           "\nSo|f{\"x\":1}");
     CHECK(read("<tool_call><function=f></function><function=g></function></tool_call>.") ==
@@ -91,7 +91,7 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
     for (const char* text : {"<function=f><parameter=x>1</parameter> and",
                              "<tool_call><function=h></function></tool_call>"})
       CHECK(read(text) == text);
-    // A name that does not come first, and members behind the arguments.
+    // The name need not come first, and members may follow the arguments.
     CHECK(read("<tool_call>{\"arguments\": {\"x\": [1, {}]}, \"name\": \"f\"}</tool_call> then") ==
           " then|f{\"x\":[1,{}]}");
     CHECK(read("[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"x\": \"\\\"}\"}, \"id\": \"a]\"}, "
@@ -105,7 +105,7 @@ TEST_CASE("calls of tools are taken out of answers, however they are cut") {
          {"[f(1)]", "[f(x='\\ud83d')]", "[f(x='\\u00')]", "[1] is a note", "[f is a letter",
           "[f(x=y)]", "[f(x=1)", "[h(x=1)]", "[f(x='a)]", "[f(x=1) g()]", "[f(x=1)] and"})
       CHECK(read(text) == text);
-    // What is no call of a known tool stays text.
+    // Text that is not a call of a known tool stays text.
     CHECK(read("{\"name\": \"h\", \"parameters\": {}}") == "{\"name\": \"h\", \"parameters\": {}}");
     CHECK(read("{not JSON") == "{not JSON");
     CHECK(read("<tool_call>nothing</tool_call>") == "<tool_call>nothing</tool_call>");

@@ -1,4 +1,4 @@
-// Log-mel features beside those of WhisperFeatureExtractor (tools/fixtures/log_mel.py).
+// Log-mel features compared with WhisperFeatureExtractor's (tools/fixtures/log_mel.py).
 #include "audio/log_mel.h"
 
 #include <cmath>
@@ -38,7 +38,7 @@ TEST_CASE("log-mel features are those of the reference") {
     double worst = 0;
     for (size_t i = 0; i < wanted.size(); ++i)
       worst = std::max(worst, std::abs(features[i] - wanted[i]));
-    // What the reference loses: it keeps the spectrum in 32 bits.
+    // The difference is the reference's rounding: it keeps the spectrum in 32 bits.
     CHECK(worst < 1e-5);
   }
 }
@@ -52,7 +52,7 @@ TEST_CASE("silence, no sample, one sample and too many have features") {
   const float one = 1;
   const std::vector<float> click = log_mel({&one, 1}, 100);
   CHECK(click.front() > silence.front());
-  // What lies behind the frames is another window's.
+  // Samples behind the requested frames belong to the next window.
   std::vector<float> longer(1700, 0.0f);
   longer[1650] = 1;
   CHECK(log_mel(longer, 10) == std::vector<float>(200, (-10.0f + 4) / 4));

@@ -1,4 +1,4 @@
-// Reading sound files: formats, rates, channels, and files that nobody can use.
+// Reading sound files: formats, rates, channels, and unusable files.
 #include "audio/sound_file.h"
 
 #include <sndfile.h>
@@ -39,7 +39,7 @@ std::vector<float> read_bytes(const std::string& file, const SoundLimits& limits
 }
 
 /// The root of the mean squared difference from the tone at 16 kHz, away from the ends, at the best
-/// of some shifts: lossy encoders delay.
+/// shift up to most_shift samples: lossy encoders delay.
 double distance_from_tone(std::span<const float> samples, size_t most_shift) {
   const std::vector<float> wanted = tone(16000, samples.size());
   double best = std::numeric_limits<double>::infinity();
@@ -75,7 +75,7 @@ TEST_CASE("WAV, FLAC, Ogg and MP3 files give the tone that was written") {
   struct Case {
     const char* name;
     int format;
-    double distance;    // of a lossy encoder; 16 bits: half a step
+    double distance;    // a lossy encoder's; with 16 bits half a step
     size_t most_shift;  // samples
   };
   const Case cases[] = {
@@ -114,7 +114,7 @@ TEST_CASE("files of no sample and of one are read") {
   CHECK(read_bytes(wav_file({}, 16000)).empty());
   const float one = 0.25f;
   CHECK(read_bytes(wav_file({&one, 1}, 16000)) == std::vector<float>{0.25f});
-  // The header's count is not believed.
+  // The header's count is not trusted.
   std::string cut = wav_file(tone(16000, 1000), 16000);
   cut.resize(cut.size() - 400);
   CHECK(read_bytes(cut).size() == 900);
@@ -126,12 +126,13 @@ TEST_CASE("a file that is shorter than its header says tells by how much") {
   const std::string cut = file.substr(0, file.size() - 32000);
   CHECK(read_whole(cut).samples.size() == 8000);
   CHECK(read_whole(cut).missing_seconds == 0.5);
-  // Nothing of the data is there, and a chunk that nobody knows stands before it.
+  // The file ends where its data would begin; then a chunk of an unknown kind comes before the
+  // data.
   CHECK(read_whole(file.substr(0, 44)).missing_seconds == 1);
   file.insert(36, std::string("LIST\5\0\0\0abcde\0", 14));
   CHECK(read_whole(file).missing_seconds == 0);
   CHECK(read_whole(file.substr(0, file.size() - 6400)).missing_seconds == 0.1);
-  // As programs write that do not know the length beforehand.
+  // Programs that do not know the length beforehand write this header.
   std::string streamed = cut;
   for (size_t i = 40; i < 44; ++i) streamed[i] = '\xff';
   CHECK(read_whole(streamed).missing_seconds == 0);

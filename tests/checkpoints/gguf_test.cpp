@@ -1,4 +1,4 @@
-// GGUF files: those that tools wrote, and made-up ones that must be refused.
+// GGUF files that tools wrote, and made-up ones that must be refused.
 #include <cstring>
 #include <fstream>
 
@@ -164,7 +164,7 @@ TEST_CASE("blocks of every type dequantize to the recorded values") {
         REQUIRE(got.size() == want.size());
         size_t different = 0;
         for (size_t i = 0; i < got.size(); ++i) {
-          // The order of the factors may differ by a rounding.
+          // Another order of the factors may differ by a rounding.
           const bool same = got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])) ||
                             std::abs(got[i] - want[i]) <= 3e-7f * std::abs(want[i]) + 1e-30f;
           different += !same;

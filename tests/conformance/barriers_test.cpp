@@ -1,8 +1,8 @@
-// Without any one barrier of any one row some case must give other bits in some order of workgroups
-// and subgroups; if none does, tests/mutants/barriers.txt says why.
-//   MULCIBER_BARRIERS=write barriers_test   looks for cases anew, and writes the list and
-//                                           docs/reference/barriers.md; MULCIBER_BARRIER_ROWS=GLOB:
-//                                           of those rows alone
+// Every barrier of every row matters: without it some case gives other bits in some order of
+// workgroups and subgroups, or tests/mutants/barriers.txt says why none does.
+//   MULCIBER_BARRIERS=write barriers_test   searches again, and writes the list and
+//                                           docs/reference/barriers.md; with
+//                                           MULCIBER_BARRIER_ROWS=GLOB: for those rows alone
 #include <cstdio>
 #include <cstdlib>
 #include <list>
@@ -26,16 +26,16 @@ namespace {
 using Bytes = std::vector<std::vector<std::byte>>;
 const Order kOrders[] = {{Order::kForward}, {Order::kReverse}, {Order::kRandom, 1}};
 
-/// With one workgroup to a dispatch, which takes all rows or heads in turn: some barriers part
-/// them.
+/// A device that runs one workgroup per dispatch, which processes all rows or heads one after
+/// another: some barriers separate them.
 Device& narrow_device() {
   static const std::unique_ptr<Device> kDevice =
       Device::open(options_from_environment({.limits = "groups=1", .ignore_verdicts = true}));
   return *kDevice;
 }
-const std::string kNarrow = "@one_workgroup";  // behind a case's name
+const std::string kNarrow = "@one_workgroup";  // after a case's name
 
-/// The cases of a row on a device, and what it gives for them.
+/// The cases of a row on a device, and the row's results for them.
 class RowCases {
  public:
   RowCases(Device& device, const Kernel& row, std::string suffix = {})
@@ -43,7 +43,7 @@ class RowCases {
     for (OpCase& c : op_cases(row.op).samples(row.types)) {
       if (suits(row, c)) cases_.push_back({std::move(c), {}, {}});
     }
-    // Small ones first: they are enough for most faults.
+    // Small cases come first: they are enough for most faults.
     std::stable_sort(cases_.begin(), cases_.end(), [](const Entry& a, const Entry& b) {
       return elements(a.op_case) < elements(b.op_case);
     });
@@ -51,18 +51,19 @@ class RowCases {
 
   size_t size() const { return cases_.size(); }
   std::string name(size_t i) const { return cases_[i].op_case.name + suffix_; }
-  /// size() where there is none of that name.
+  /// The index of a case, or size() where there is none of that name.
   size_t find(const std::string& wanted) const {
     size_t i = 0;
     while (i < cases_.size() && name(i) != wanted) ++i;
     return i;
   }
 
-  /// Whether `broken` gives other bits for a case than the row.
+  /// Whether `broken` gives other bits for a case than the row does.
   bool differs(size_t i, const Kernel& broken, const Order& order) {
     Entry& entry = cases_[i];
     if (entry.inputs.empty()) {
-      // What shared memory holds of a run before must not be what is waited for: other inputs.
+      // Other inputs run first, so that shared memory from an earlier run does not hold the values
+      // that the barrier waits for.
       for (const uint64_t seed : {1, 0}) entry.inputs.push_back(draw_inputs(entry.op_case, seed));
       entry.right = results(entry, row_, {});
     }
@@ -97,8 +98,8 @@ class RowCases {
   std::vector<Entry> cases_;
 };
 
-/// `row` without one of its barriers. Pipelines are known by the address of their kernel, and live
-/// as long as the device.
+/// `row` without one of its barriers. The device finds pipelines by the address of their kernel,
+/// and keeps them as long as it lives, so the copies are kept.
 const Kernel& broken_kernel(const Kernel& row, const Barrier& barrier) {
   static std::list<std::pair<std::vector<uint32_t>, Kernel>> kept;
   auto& [words, kernel] = kept.emplace_back(without(row.spirv, barrier), row);
@@ -111,10 +112,10 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// Tries cases in every order until one shows that the barrier is gone: what showed it in a row of
-/// the same source first, then small ones, the largest and some between. Where such a row showed
-/// nothing, for a reason, none is tried: storage types change no barrier, and a case compiles for
-/// seconds.
+/// Tries cases in every order until one shows that the barrier is missing: first the case that
+/// showed it in a row of the same source (`twin`), then small cases, the largest and some between.
+/// Where the twin is listed as unseen with a reason, none is tried: storage types change no
+/// barrier, and each case takes seconds to compile.
 void search(RowCases& cases, const Kernel& broken, const BarrierLine* twin, BarrierLine& line) {
   if (twin && twin->caught.empty() && !twin->reason.empty()) return;
   constexpr size_t kSmall = 12, kLarge = 4;
@@ -139,7 +140,7 @@ void search(RowCases& cases, const Kernel& broken, const BarrierLine* twin, Barr
   }
 }
 
-/// Lines of a row of the same source with as many barriers, where there is one.
+/// The lines of another row of the same source with as many barriers, if there is one.
 std::vector<BarrierLine> twin_lines(const std::vector<BarrierLine>& lines, const Kernel& row,
                                     size_t barriers) {
   for (const Kernel& other : kernels()) {
@@ -152,8 +153,8 @@ std::vector<BarrierLine> twin_lines(const std::vector<BarrierLine>& lines, const
   return {};
 }
 
-/// Whether what the list says shows: the first of its cases that does. An order that is left out
-/// here is one of several.
+/// Whether a listed case of the barrier still fails without it; one is enough. Orders that the list
+/// leaves out are not tried.
 bool still_caught(RowCases& wide, RowCases& narrow, const Kernel& broken, const BarrierLine& line) {
   for (const Order& order : kOrders) {
     const auto found = line.caught.find(name_of(order));
@@ -173,7 +174,7 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
   Device& device = tests::shared_device();
   const bool writes = environment("MULCIBER_BARRIERS") == "write";
   const std::string rows = environment("MULCIBER_BARRIER_ROWS");
-  // Subgroups of another size need other barriers, and drivers order what they run otherwise.
+  // Subgroups of another size need other barriers, and drivers run workgroups in other orders.
   const Capabilities& c = device.capabilities();
   if (!writes && (c.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE || c.driver_version[0] != 22))
     MULCIBER_SKIP("the list is of lavapipe of Mesa 22.3");
@@ -184,8 +185,8 @@ TEST_CASE("The lack of a barrier is caught, or listed with the reason why not") 
     INFO(line.row);
     CHECK(find_kernel(line.row));
   }
-  // Where cases are taken in steps, so are barriers, in smaller ones: each takes pipelines of its
-  // own.
+  // Where only every n-th case runs, only every m-th barrier does, with a smaller m: each barrier
+  // compiles pipelines of its own.
   const size_t step = (case_step() + 5) / 6;
   size_t caught = 0, tried = 0;
   for (const Kernel& row : kernels()) {

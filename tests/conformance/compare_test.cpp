@@ -1,4 +1,4 @@
-// The verdicts of the conformance suite on hand-made results, and what its bounds allow and forbid.
+// The conformance suite's verdicts on hand-made results, and what its bounds allow and forbid.
 #include "conformance/compare.h"
 
 #include <cmath>
@@ -32,7 +32,7 @@ std::vector<double> varied(size_t count, double step = 0.37) {
   return values;
 }
 
-// What a kernel with 16-bit sums computes.
+// The sum of products that a kernel with 16-bit sums computes.
 double half_sum(const double* x, const double* w, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n; ++i) sum = round_to(DataType::kF16, sum + x[i] * w[i]);
@@ -61,7 +61,7 @@ TEST_CASE("A single value is held to its bound alone") {
 }
 
 TEST_CASE("Each row of an output is judged by itself") {
-  // The second row is a thousand times smaller: its error vanishes in the tensor's.
+  // The second row is a thousand times smaller: its error would vanish in the whole tensor's.
   HostTensor expected = tensor({1000, 2000, 1, 2}, {1, 1, 1, 1});
   expected.shape = Shape{2, 2};
   CHECK(verdict({1000, 2000, 1.5, 2}, expected, {.row_error = 0.1}) == Status::kQualityWarning);
@@ -125,8 +125,8 @@ TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
   CHECK(doubt(good, overflown) == "");
   CHECK(doubt(good, overflown, DataType::kF16) ==
         "expected output 0 is 1e+05 at element 50, which its type cannot hold");
-  CHECK(doubt(good, {0, 0, 0}) == "");  // too few to say
-  // Large tensors are sampled, in no rhythm that a mask of every n-th element may have.
+  CHECK(doubt(good, {0, 0, 0}) == "");  // too few to judge
+  // Large tensors are sampled, at no fixed step that a mask of every n-th element could have.
   for (size_t size : {12032, 20000}) {
     for (size_t nth : {2, 3, 5, 47}) {
       std::vector<double> masked = varied(size);
@@ -165,7 +165,7 @@ TEST_CASE(
   for (size_t i = 0; i < depth; ++i) in_f32 += static_cast<float>(others[i] * factors[i]);
   CHECK(std::fabs(in_f32 - sum.value) <= sum.error);
   CHECK(std::fabs(half_sum(others.data(), factors.data(), depth) - sum.value) > sum.error);
-  // One term too few is seen as well.
+  // A sum with one term too few is caught as well.
   CHECK(std::fabs(others[3] * factors[3]) > sum.error);
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("Matrix units may round operands to halves, and no more") {
 }
 
 TEST_CASE("Running errors hold what f32 arithmetic gives") {
-  // Single operations, with arguments that are off already.
+  // Single operations whose arguments already have errors.
   for (double x : {-7.3, -0.4, 0.003, 0.9, 5.5, 60.0}) {
     const auto argument = static_cast<float>(x);
     INFO(x);

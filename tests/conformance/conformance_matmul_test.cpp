@@ -6,7 +6,8 @@ TEST_CASE("Every row of the matrix product meets its reference") {
   mulciber::tests::check_rows(mulciber::tests::kMatmulOps);
 }
 
-// The inputs of both products begin alike, so that the larger one holds the smaller one's numbers.
+// The inputs of both products begin with the same numbers, so that the larger one contains the
+// smaller one's.
 TEST_CASE("Rows on matrix units give whole tiles the bits that they give tiles with edges") {
   using namespace mulciber;
   using namespace mulciber::conformance;

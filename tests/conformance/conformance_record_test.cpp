@@ -1,4 +1,4 @@
-// A run's file: what is written is what is read, also when it breaks off.
+// The file of a run is read as it was written, also when it breaks off.
 #include <cmath>
 #include <limits>
 
@@ -95,7 +95,7 @@ TEST_CASE("A run that breaks off in a line is read and goes on") {
   {
     RunWriter writer(file, broken);
     writer.add(sample_case("b", Status::kFail));
-    writer.add(sample_case("a", Status::kFlaky));  // once more: the later result counts
+    writer.add(sample_case("a", Status::kFlaky));  // a second time: the later result counts
   }
   const RunRecord whole = read_run(file);
   REQUIRE(whole.cases.size() == 2);

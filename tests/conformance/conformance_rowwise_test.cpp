@@ -2,8 +2,8 @@
 
 #include "tests/conformance_rows.h"
 
-// Whatever op has no test program of its own: norms, softmax, embedding, elementwise, search,
-// sampling, recurrence, experts, and the next one.
+// All ops that have no test program of their own: norms, softmax, embedding, elementwise, search,
+// sampling, recurrence, experts, and any op added later.
 TEST_CASE("Every row of every other op meets its reference") {
   using namespace mulciber;
   std::vector<Op> others;

@@ -1,5 +1,4 @@
-// What the runner concludes from children that die, hang or lose the device; selection, waivers,
-// baselines.
+// The runner's verdicts when children die, hang or lose the device; selection, waivers, baselines.
 #include <functional>
 #include <map>
 #include <numeric>
@@ -30,12 +29,12 @@ std::optional<std::string> setting_error(Action&& action) {
   return std::nullopt;
 }
 
-// What becomes of a case in a child that ran `before` others: nothing is a crash between
+// The fate of a case in a child that ran `before` others. kCrashUnseen is a crash between
 // announcements.
 enum class Fate { kPass, kCrash, kHang, kLose, kCrashUnseen };
 using World = std::function<Fate(size_t index, size_t before)>;
 
-/// Runs a schedule against a world without processes; checks that each case is settled once.
+/// Runs a schedule in which no process is started; checks that each case is settled once.
 std::map<size_t, CaseResult> play(size_t count, size_t batch_size, const World& world,
                                   size_t* children = nullptr) {
   std::vector<size_t> all(count);

@@ -19,7 +19,7 @@ using namespace mulciber::conformance;
 
 namespace {
 
-// Every run after the first from memory and offsets of its own: enough to tell a fault from noise.
+// Every run after the first has memory and offsets of its own: enough to tell a fault from noise.
 const RunOptions kOptions{.repeats = 4};
 
 // The cases that a row serves, small ones first: they are enough for most faults.
@@ -51,9 +51,9 @@ bool wrong(const CaseResult& result) {
 TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes") {
   if (tests::mutants().empty()) MULCIBER_SKIP("there is no glslang to compile the mutants with");
   Device& device = tests::shared_device();
-  // Pipelines are known by the address of their kernel, and live as long as the device.
+  // The device finds pipelines by the address of their kernel, and keeps them as long as it lives.
   static std::list<Kernel> broken_kernels;
-  std::map<const Kernel*, size_t> passed;  // how many of its first cases a row was seen to pass
+  std::map<const Kernel*, size_t> passed;  // how many of its first cases a row has passed
   size_t caught = 0, flaky = 0;
   const std::vector<tests::Mutant> taken = tests::share_of(tests::mutants());
   for (const tests::Mutant& mutant : taken) {
@@ -61,7 +61,7 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
     INFO(mutant.name << " of " << mutant.row << ", which imitates " << mutant.imitates);
     const Kernel* row = find_kernel(mutant.row);
     REQUIRE(row);
-    // The changed lines are no dead code in this row.
+    // The changed lines are not dead code in this row.
     CHECK_FALSE(std::ranges::equal(mutant.spirv, row->spirv));
     if (std::string reason = why_not_runnable(*row, device.capabilities()); !reason.empty()) {
       std::printf("  %-36s skipped: %s\n", mutant.name, reason.c_str());
@@ -82,7 +82,7 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       std::printf("  %-36s %s by %s after %.1f s: %s\n", mutant.name, name_of(result.status),
                   cases[i].name.c_str(), seconds, result.detail.c_str());
-      // Nothing is told by a case that the kernel itself fails.
+      // A case that the kernel itself fails tells nothing.
       for (size_t& seen = passed[row]; seen <= i; ++seen) {
         const CaseResult own = run_case(device, cases[seen], row, kOptions);
         INFO(cases[seen].name << ": " << own.detail);
@@ -100,8 +100,7 @@ TEST_CASE("Every mutant of a kernel is caught by a case that the kernel passes")
   std::printf("%zu of %zu mutants caught on %s\n", caught, taken.size(),
               device.capabilities().name.c_str());
   CHECK(caught >= 12);
-  // Some faults give right numbers that are not the same ones everywhere: the one here reads an
-  // address.
+  // Some faults give right numbers that differ between runs: the one here reads an address.
   const bool all = taken.size() == tests::mutants().size();
   CHECK((!all || flaky > 0 || !device.capabilities().has(kBufferAddress)));
 }
@@ -111,6 +110,7 @@ TEST_CASE("The build's glslang compiles every mutant") {
   for (const tests::Mutant& mutant : tests::mutants()) {
     if (mutant.spirv.empty()) missing += fmt::format(" {} of {}", mutant.name, mutant.row);
   }
-  // Those rows run on Mesa 26.1, beside a newer glslang: the part debian-testing of ./test.sh.
+  // The rows of the missing mutants run on Mesa 26.1, beside a newer glslang: the part
+  // debian-testing of ./test.sh.
   if (!missing.empty()) MULCIBER_SKIP("too old for" + missing);
 }

@@ -1,4 +1,4 @@
-// Every op of shaders/ops.def is whole: rows of which one runs everywhere, cases with a
+// Every op of shaders/ops.def is complete: rows of which one runs everywhere, cases with a
 // double-precision reference, a case of the self-test, and a mutant that the suite must catch.
 #include <algorithm>
 #include <cctype>
@@ -26,7 +26,8 @@ std::vector<const Kernel*> rows_of(Op op) {
   return rows;
 }
 
-/// How many mutants of tests/mutants/mutants.txt each op has, those left out of this build too.
+/// The number of mutants of tests/mutants/mutants.txt that each op has, those left out of this
+/// build included.
 std::map<Op, size_t> mutants_by_op() {
   std::map<Op, size_t> count;
   std::ifstream file(tests::source_dir() / "tests/mutants/mutants.txt");

@@ -79,7 +79,7 @@ TEST_CASE("JUnit counts every status once") {
   CHECK(count_in_report(xml, "<testsuite ") == 2);
   CHECK(count_in_report(xml, "<properties>") == 2);
   CHECK(xml.find("classname=\"mulciber.matmul.tiled_f32\" name=\"m1\"") != std::string::npos);
-  // What XML cannot hold is gone, and nothing stands raw.
+  // Characters that XML cannot hold are gone, and none that XML escapes is left raw.
   CHECK(xml.find('\x01') == std::string::npos);
   CHECK(xml.find("</script>") == std::string::npos);
   CHECK(xml.find("a &lt;driver&gt; &amp; &quot;more&quot;") != std::string::npos);

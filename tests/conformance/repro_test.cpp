@@ -1,4 +1,4 @@
-// What a repro folder holds. tests/cli/repro.sh builds and runs such folders.
+// The contents of repro folders. tests/cli/repro.sh builds and runs such folders.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -61,7 +61,7 @@ TEST_CASE("Dependent dispatches of a repro wait for each other") {
   const tests::TemporaryFolder folder;
   const SuiteCase* found = nullptr;
   for (const SuiteCase& c : suite()) {
-    // Several steps, each on the state that the one before left.
+    // Several steps run, each on the state that the one before left.
     if (c.row == "beam_step" && c.name.find("steps_10") != std::string::npos) found = &c;
   }
   REQUIRE(found);

@@ -1,4 +1,4 @@
-// The self-test of a driver, and the deny-list it keeps.
+// The driver self-test, and the deny list that it keeps.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +41,7 @@ size_t files_in(const fs::path& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-// What `mulciber devices --json` says of the self-test of the best device, in a process of its own.
+// The self-test entry of `mulciber devices --json` for the best device, from a process of its own.
 nlohmann::json self_test_in_new_process(const fs::path& cache) {
   const std::string command = "MULCIBER_CACHE='" + cache.string() + "' '" +
                               tests::command_file().string() + "' devices --json";
@@ -87,7 +87,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   const Kernel& row = row_of("append_cache_vector_f32");
   const tests::Mutant* mutant = nullptr;
   for (const tests::Mutant& candidate : tests::mutants()) {
-    // The first is of what every case does; others are of pages.
+    // The first mutant changes what every case does; others change pages.
     if (!mutant && candidate.row == std::string(row.id)) mutant = &candidate;
   }
   REQUIRE(mutant);
@@ -103,7 +103,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   SelfTestOptions options;
   bool begun = false, done = false;
   options.seconds = 600;
-  options.threads = 1;  // so that nothing else is tested when the row's turn has come
+  options.threads = 1;  // so that nothing else is tested while the row is
   options.stand_in = [&](const Kernel& asked) -> const Kernel& {
     return &asked == &row ? broken : asked;
   };
@@ -129,7 +129,7 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   CHECK_THAT(selection.passed_over[0].reason, ContainsSubstring(report.failures[0].reason));
   CHECK(after.passed_rows.size() == report.passed);
   CHECK(std::ranges::count(untested_rows(after), &row) == 0);
-  // Conformance runs what is denied.
+  // Conformance runs denied rows.
   CHECK(Device::enumerate(options_from_environment(
             {.cache_folder = device_options.cache_folder, .ignore_verdicts = true}))[0]
             .denied_rows == before.denied_rows);
@@ -143,10 +143,10 @@ TEST_CASE("A row that computes wrongly is denied, with the reason, and the next 
   CHECK(found);
   CHECK(said.at("passed").size() == report.passed);
 
-  // Tested again, it passes, and serves again.
+  // When tested again, the row passes, and serves again.
   options = {};
   options.seconds = 600;
-  options.threads = 1;  // so that nothing else is tested when the row's turn has come
+  options.threads = 1;  // so that nothing else is tested while the row is
   options.again = true;
   begun = false;
   options.progress = [&](const Kernel& asked, size_t, size_t) { begun = begun || &asked == &row; };
@@ -217,7 +217,8 @@ TEST_CASE("A verdict holds for one driver version and one build of the row") {
     again.pass(row);
     CHECK(DenyList(device, cache).verdict(row) == Verdict::kPassed);
     again.end_testing();
-    CHECK(files_in(folder.path()) == 2);  // the verdicts and the lock: nothing half-written is left
+    // The verdicts and the lock remain: no half-written file is left.
+    CHECK(files_in(folder.path()) == 2);
   }
 }
 
@@ -256,8 +257,8 @@ TEST_CASE("One process tests at a time, and none where nothing can be kept") {
   first.end_testing();
   CHECK(second.begin_testing(false));
 
-  for (const char* place :
-       {"/dev/null/none", "/proc/self"}) {  // no folder, and one that nobody may write to
+  // The first path is not a folder, and the second folder is not writable.
+  for (const char* place : {"/dev/null/none", "/proc/self"}) {
     INFO(place);
     CHECK_FALSE(DenyList(device, place).begin_testing(false));
     const SelfTestReport report =

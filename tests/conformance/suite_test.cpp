@@ -1,5 +1,5 @@
-// The conformance suite's own promises: names, fixed inputs, and that faults come out as what they
-// are.
+// The conformance suite's promises: names, fixed inputs, and that each kind of fault gets its
+// verdict.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -31,7 +31,7 @@ TEST_CASE("Case names are unique, lower-case and dotted") {
   const auto must_pass =
       std::count_if(cases.begin(), cases.end(), [](const SuiteCase& c) { return c.must_pass; });
   CHECK(must_pass >= 800);
-  // Minutes on a software driver: no more a row than the 7,500 of 378 rows were.
+  // They take minutes on a software driver: no more per row than the 7,500 of 378 rows were.
   CHECK(must_pass * 378 < 7500 * static_cast<ptrdiff_t>(kernels().size()));
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("A case gives the same bits in other orders, and a difference names or
   Device& device = tests::shared_device();
   RunOptions options{.repeats = 1,
                      .orders = {{Order::kReverse}, {Order::kRandom, 1}, {Order::kRandom, 2}}};
-  // Shared memory, subgroup operations, and a grid along two axes.
+  // The cases use shared memory, subgroup operations, and a grid along two axes.
   for (const char* name : {"mulciber.matmul.tiled_f32.m33_n37_k19", "mulciber.softmax.f32.r3_c129",
                            "mulciber.block.f32.feed_forward.r2_l7_d32_f64.relu"}) {
     const SuiteCase* c = find_case(name);

@@ -1,4 +1,5 @@
-// Rows chosen by measurement: what is kept of them, when they are taken, and the measuring itself.
+// Rows chosen by measurement: what is stored, when a stored choice applies, and the measuring
+// itself.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -30,7 +31,7 @@ Problem product(uint64_t rows, uint64_t columns, uint64_t depth) {
                     Op::kMatmul);
 }
 
-/// A row that serves a problem and is not the one that stands first.
+/// A row that serves a problem and is not the first one that does.
 const Kernel& second_row(const Capabilities& device, const Problem& problem) {
   const Kernel* first = select_kernel(device, problem).kernel;
   for (const Kernel& row : kernels()) {
@@ -144,7 +145,7 @@ TEST_CASE(
   CHECK(report.kept);
   CHECK(report.left == 0);
   REQUIRE(report.tuned.size() + report.alone == 4);  // also passes of 16 and 32 rows
-  CHECK(report.tuned.front().times == 2);            // asked most
+  CHECK(report.tuned.front().times == 2);            // asked most often
   const std::unique_ptr<Device> device = Device::open(options);
   for (const Tuned& tuned : report.tuned) {
     INFO(choice_key(tuned.problem));
@@ -174,7 +175,7 @@ TEST_CASE(
 }
 
 TEST_CASE("A row that the driver refuses is passed over, and the others are measured") {
-  // Other drivers need not refuse what is no module: SwiftShader dies of it.
+  // Other drivers need not refuse an invalid module: SwiftShader crashes on it.
   const Capabilities& device = tests::shared_device().capabilities();
   if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE || std::getenv("MULCIBER_VALIDATE"))
     MULCIBER_SKIP("only llvmpipe, and no validation layer, is known to refuse a broken module");
@@ -185,7 +186,7 @@ TEST_CASE("A row that the driver refuses is passed over, and the others are meas
   const Kernel* first = select_kernel(device, product(2, 96, 64)).kernel;
   REQUIRE(untuned(device, asked) == 1);
 
-  // Legal: only the reference is const, the table holds plain rows.
+  // This is legal: only the reference is const, the table holds plain rows.
   auto& row = const_cast<Kernel&>(*first);
   const auto spirv = row.spirv;
   const uint32_t no_module[] = {0, 0, 0, 0, 0};
@@ -205,7 +206,8 @@ TEST_CASE("A row that the driver refuses is passed over, and the others are meas
 
 namespace {
 
-/// What models of these types ask: every shape that `mulciber bench` runs, of every op.
+/// The problems that models of these types ask for: every shape that `mulciber bench` runs, of
+/// every op.
 AskedProblems asked_of_every_op(const Capabilities& device) {
   AskedProblems asked;
   for (Op op : kAllOps) {
@@ -219,7 +221,7 @@ AskedProblems asked_of_every_op(const Capabilities& device) {
           watched.asked = std::make_shared<AskedProblems>();
           try {
             nodes_of(watched, op_cases(op).make(shape, types), nullptr);
-          } catch (const ShapeError&) {  // no whole blocks
+          } catch (const ShapeError&) {  // not whole blocks
           }
           for (const auto& [key, one] : watched.asked->problems) asked.note(one.problem);
         }
@@ -229,7 +231,7 @@ AskedProblems asked_of_every_op(const Capabilities& device) {
   return asked;
 }
 
-/// A GPU with everything that rows may need.
+/// A GPU with every feature that rows may need.
 Capabilities every_gpu() {
   Capabilities device = tests::shared_device().capabilities();
   device.kind = DeviceKind::kDiscrete;
@@ -254,7 +256,8 @@ TEST_CASE("The tuner times problems that every op can make and that a model has"
       REQUIRE(one.problem.extents.size() == op->extents);
       const OpCase made = op_cases(op->op).make(one.problem.extents, one.problem.types);
       CHECK(problem_of(made, op->op).extents == one.problem.extents);
-      // What only a prompt's length changes is all that differs from something asked.
+      // The problem differs from one that was asked at most in the extent that a prompt's length
+      // changes.
       CHECK(std::ranges::any_of(asked.problems, [&](const auto& entry) {
         const Problem& whole = entry.second.problem;
         if (whole.op != op->op || !(whole.types == one.problem.types)) return false;
@@ -309,7 +312,7 @@ TEST_CASE("What fails while it is timed is told, and the row that stands first s
   const auto lost = [] { throw DeviceError(DeviceError::Kind::kLost, "GPU", "was lost"); };
 
   SECTION("a problem that its op does not make") {
-    // The form that products with a norm asked in once, with their one row.
+    // Products with a norm once asked in this form, with their single row.
     Problem wrong{Op::kNormMatmul, kTypes, kAnyShape, {1, 96, 64}};
     asked.note(wrong);
     const TuneReport report = throws_on(first, [] {});

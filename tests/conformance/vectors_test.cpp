@@ -30,7 +30,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// A safetensors file of f32 tensors without values but the given ones.
+/// Writes a safetensors file of f32 tensors that holds these values alone.
 void write_tensors(const std::filesystem::path& path, const std::string& header,
                    const std::vector<float>& values) {
   const uint64_t length = header.size();
@@ -41,7 +41,7 @@ void write_tensors(const std::filesystem::path& path, const std::string& header,
              static_cast<std::streamsize>(values.size() * 4));
 }
 
-/// Makes the first number of a tensor another: an F64 is 0.01 more; an I64 becomes `id`.
+/// Alters the first number of a tensor: adds 0.01 to an F64; sets an I64 to `id`.
 void alter_first_value(const std::filesystem::path& file, const std::string& tensor,
                        int64_t id = 39) {
   std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
@@ -68,7 +68,7 @@ TEST_CASE("Attention meets recorded values of an independent implementation") {
   for (const SuiteCase& c : load_vectors(folder / "attention/attention.json")) {
     const CaseResult result = c.run(tests::shared_device(), {.repeats = 1});
     INFO(c.name << ": " << name_of(result.status) << ", " << result.detail);
-    // The decoder's rotations of queries and keys are an op of their own.
+    // Rotary embedding of queries and keys is an op of its own in the decoder.
     if (c.name.starts_with("mulciber.vectors.rope")) {
       CHECK(result.status == Status::kNotSupported);
       continue;
@@ -148,7 +148,7 @@ TEST_CASE("A vector whose recorded result is wrong fails") {
       R"("Tiny one/v":{"dtype":"F32","shape":[1,1,2,2],"data_offsets":[12,28]},)"
       R"("Tiny one/out":{"dtype":"F32","shape":[1,1,1,2],"data_offsets":[28,36]}})";
   write(folder.path() / "v.json", json);
-  // Two equal scores: the mean of both values.
+  // Two scores are equal: the result is the mean of both values.
   write_tensors(folder.path() / "v.safetensors", header, {2, 3, 3, 10, 20, 30, 60, 20, 40});
   CHECK(run(load_vectors(folder.path() / "v.json"), "mulciber.vectors.tiny_one").status ==
         Status::kPass);

@@ -1,6 +1,6 @@
-// A Vulkan layer that loses devices, for tests of programs as they are. It looks at two files:
+// A Vulkan layer that loses devices, for tests of unmodified programs. Two files control it:
 //   $DEVICE_LOSS.lose    the next submission to a queue removes it and loses the device
-//   $DEVICE_LOSS.closed  as long as it is there, no device can be made
+//   $DEVICE_LOSS.closed  while it exists, no device can be created
 #include <vulkan/vk_layer.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Of an instance or a device, by the loader's table that its handles begin with.
+/// State of an instance or a device, keyed by the loader's table that its handles begin with.
 struct Below {
   PFN_vkGetInstanceProcAddr instance_entry = nullptr;
   PFN_vkGetDeviceProcAddr device_entry = nullptr;

@@ -6,7 +6,7 @@ layout(set = 0, binding = 1, std430) writeonly buffer Output { uint count[]; };
 
 void main() {
   uint i = gl_WorkGroupID.x, counted = 0;
-  // The step depends on memory, so that no compiler knows the result beforehand.
+  // The step is read from memory, so that no compiler knows the result beforehand.
   for (uint k = 0; k < n[i]; k += n[0]) ++counted;
   count[i] = counted;
 }

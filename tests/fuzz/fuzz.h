@@ -1,4 +1,4 @@
-// What the fuzz targets share.
+// Helpers that the fuzz targets share.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 namespace mulciber::fuzz {
 
-/// Bytes as a file that lives in memory, for the readers that map files.
+/// A file in memory that holds the given bytes, for the readers that map files.
 class MemoryFile {
  public:
   MemoryFile(const std::uint8_t* bytes, std::size_t size)
@@ -31,8 +31,7 @@ class MemoryFile {
   int file_;
 };
 
-/// A ModelError is how a bad file should end; whatever else is thrown ends the process, and is a
-/// finding.
+/// A bad file should end in a ModelError; any other exception ends the process, and is a finding.
 template <typename Action>
 bool accepts(Action&& action) {
   try {

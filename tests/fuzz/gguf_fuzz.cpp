@@ -1,4 +1,4 @@
-// GGUF: the container, what it says of itself, its tokenizer and its chat template.
+// GGUF: the container, its description, its tokenizer and its chat template.
 #include "checkpoints/checkpoint.h"
 #include "tests/fuzz/fuzz.h"
 #include "text/chat_template.h"

@@ -1,4 +1,4 @@
-// The three notations of grammars, and walks over the masks of what they compile to.
+// The three notations of grammars, and walks over the masks of the compiled grammars.
 #include <random>
 
 #include "mulciber/grammar.h"
@@ -22,8 +22,8 @@ std::shared_ptr<const TokenTree> tokens() {
   return tree;
 }
 
-/// What a mask allows can be taken, what it does not allow cannot, and there is always a way on or
-/// an end.
+/// Checks that each token that a mask allows can be taken, that no other can, and that the text can
+/// always go on or end.
 void walk(const Grammar& grammar, std::mt19937& random) {
   TokenMasks masks(grammar.automaton(), tokens(), static_cast<uint32_t>(tokens()->size()));
   TokenMasks::Position position = masks.begin();
@@ -34,7 +34,7 @@ void walk(const Grammar& grammar, std::mt19937& random) {
       TokenMasks::Position after = position;
       const bool in = (mask[token / 32] >> (token % 32) & 1) != 0;
       if (in) allowed.push_back(token);
-      // Beyond the nesting that masks allow, a matcher still reads.
+      // A matcher still reads text nested deeper than masks allow.
       if (in && !masks.push(after, token)) std::abort();
     }
     if (allowed.empty()) {

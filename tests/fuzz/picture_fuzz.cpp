@@ -1,4 +1,4 @@
-// Picture files of every format, and resizing what they hold.
+// Image files of every format, and resizing their pixels.
 #include "images/resize.h"
 #include "mulciber/picture.h"
 #include "tests/fuzz/fuzz.h"
@@ -8,7 +8,7 @@ using namespace mulciber;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   fuzz::accepts([&] {
     const Picture picture = decode_picture(std::as_bytes(std::span(bytes, size)), "picture");
-    // Every pixel is there: a sanitizer sees a read past the end.
+    // Every pixel is present: a sanitizer sees a read past the end.
     if (picture.rgb.size() != std::size_t{picture.width} * picture.height * 3) std::abort();
     constexpr std::size_t kQuick = 1 << 18;
     if (picture.rgb.size() < kQuick) {

@@ -1,4 +1,4 @@
-// Bodies of the server's requests, and what models may write where tools' calls are looked for.
+// Bodies of the server's requests, and answers of models in which tool calls are looked for.
 #include <algorithm>
 
 #include "apps/serve/api/requests/completion_request.h"
@@ -10,7 +10,7 @@ using namespace mulciber::apps::serve;
 
 namespace {
 
-/// A refusal is a 400 that says why; whatever else is thrown is a finding.
+/// A refusal is a 400 with a reason; any other exception is a finding.
 template <class Read>
 void answers(const Read& read) {
   try {
@@ -21,7 +21,7 @@ void answers(const Read& read) {
   }
 }
 
-/// How many calls an answer holds that comes in pieces of so many bytes.
+/// The number of calls in an answer that comes in pieces of so many bytes.
 std::size_t calls_of(std::string_view answer, std::size_t piece) {
   ToolCallReader reader({{"f", nullptr}});
   std::size_t count = 0;
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const std::string_view body = fuzz::text(bytes, size);
   answers([&] { tool_schemas(parse_chat_request(body).tools_json); });
   answers([&] { parse_completion_request(body); });
-  // An answer comes in pieces, and where it is cut changes nothing.
+  // An answer comes in pieces, and the cuts change nothing.
   if (calls_of(body, size + 1) != calls_of(body, 3)) std::abort();
   return 0;
 }

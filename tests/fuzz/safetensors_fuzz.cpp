@@ -1,4 +1,4 @@
-// safetensors: the header against the file.
+// safetensors: the header checked against the file.
 #include "checkpoints/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
-// Sound files: WAV, FLAC, Ogg, MP3 and what else libsndfile takes them for; then log-mel features.
+// Sound files: WAV, FLAC, Ogg, MP3 and the other formats that libsndfile knows; then log-mel
+// features.
 #include <algorithm>
 #include <span>
 

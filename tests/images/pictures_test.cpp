@@ -1,5 +1,4 @@
-// Pictures from files and their way to a model: what Pillow makes of them, and what nobody should
-// have written.
+// Images from files and their way to a model: what Pillow makes of them, and malformed files.
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -25,7 +24,7 @@ const SafetensorsFile& reference() {
   return kFile;
 }
 
-/// Tensors of that ending, without it.
+/// Names of the tensors that end in `ending`, without it.
 std::vector<std::string> names_with(const std::string& ending) {
   std::vector<std::string> names;
   for (const CheckpointTensor& tensor : reference().tensors())
@@ -48,7 +47,7 @@ Picture picture_of(const std::string& name) {
   return picture;
 }
 
-/// The largest difference of two pictures of one size, in steps of a byte.
+/// The largest difference of two images of one size, in steps of a byte.
 int gap_of(const Picture& a, const Picture& b) {
   REQUIRE(a.width == b.width);
   REQUIRE(a.height == b.height);
@@ -66,7 +65,7 @@ std::string refusal_of(const std::string& text) {
   return refusal_of(std::as_bytes(std::span(text)));
 }
 
-/// Whether this build reads files of that kind; those it does not read say so.
+/// Whether this build reads files of this kind; the reader of a kind that it does not read says so.
 bool can_read(const std::string& name) {
   return refusal_of(file_of(name)).find("this build reads none") == std::string::npos;
 }
@@ -88,7 +87,7 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-/// A PNG file whose header says another size, with the right sum behind it.
+/// A PNG file whose header gives another size, with the correct checksum.
 std::vector<std::byte> png_of_size(uint32_t width, uint32_t height) {
   std::vector<std::byte> bytes = file_of("png_rgb");
   put_big_endian(bytes, 16, width);
@@ -105,7 +104,7 @@ TEST_CASE("Pictures of every format decode to what Pillow gives, upright") {
     INFO(name);
     if (!can_read(name)) continue;
     ++read;
-    // Decoders of lossy formats may round otherwise from version to version.
+    // Decoders of lossy formats may round differently from version to version.
     const bool lossy = name.starts_with("jpeg") || name == "webp_lossy";
     CHECK(gap_of(decode_picture(file_of(name), name), picture_of(name + "/rgb")) <=
           (lossy ? 1 : 0));
@@ -177,7 +176,7 @@ TEST_CASE("Pictures that are cut off anywhere end in an answer or one error") {
     const std::vector<std::byte> bytes = file_of(name);
     for (size_t size = 0; size < bytes.size(); ++size) {
       const std::string error = refusal_of(std::span(bytes).first(size));
-      // What stands behind the pixels may be missing: EXIF data, the end of the file.
+      // Data after the pixels may be missing: EXIF data, the end of the file.
       if (size <= bytes.size() / 2) CHECK_FALSE(error.empty());
     }
   }
@@ -214,7 +213,7 @@ TEST_CASE("Sizes are checked before anything is allocated for them") {
     CHECK_THAT(refusal_of(png_of_size(8000, 8000)), ContainsSubstring("ends before its pixels do"));
     CHECK_THAT(refusal_of(png_of_size(0, 15)), ContainsSubstring("PNG file that cannot be read"));
     CHECK(refusal_of(png_of_size(23, 15)).empty());
-    // A chunk of EXIF data that says to have 1.6 GB.
+    // The length of a chunk of EXIF data is given as 1.6 GB.
     std::vector<std::byte> long_chunk = file_of("png_rgb");
     put_big_endian(long_chunk, 33, 0x61000000);
     std::memcpy(&long_chunk[37], "eXIf", 4);

@@ -1,5 +1,5 @@
-// Roles of attention that no recorded value covers, against their definitions in double precision:
-// memory-compressed keys, pooling by a learned query, keys and values of different sources, a
+// Forms of attention that no recorded value covers, against their definitions in double precision:
+// memory-compressed keys, pooling by a learned query, keys and values from different sources, a
 // graph, one key and none.
 #include "layers/attention_family.h"
 
@@ -59,7 +59,7 @@ std::vector<float> run(const AttentionFamily& attention, const HeadColumns& q, c
 
 using Matrix = std::vector<std::vector<double>>;
 
-/// Softmax of the scores, -infinity hidden, times values; zeros where all is hidden.
+/// Softmax of the scores (-infinity where hidden) times values; zeros where all is hidden.
 std::vector<double> weighted(const std::vector<double>& scores, const Matrix& values) {
   std::vector<double> result(values.empty() ? 0 : values[0].size(), 0.0);
   double largest = -INFINITY, sum = 0;
@@ -95,7 +95,7 @@ TEST_CASE(
   const Array q = inputs.random({kRows, kLength, kSize}),
               k = inputs.random({kRows, kLength, kSize}),
               v = inputs.random({kRows, kLength, kSize});
-  // Weights as a convolution has them, (out, in, taps).
+  // Weights in a convolution's layout, (out, in, taps).
   const Array key_weight = inputs.random({kSize, kSize, kStride}),
               value_weight = inputs.random({kSize, kSize, kStride});
   const Array bias = inputs.random({kSize});
@@ -221,7 +221,7 @@ TEST_CASE("Keys of length 0 give zeros, with projections and without") {
   Inputs inputs;
   const Array q = inputs.random({kRows, kQueries, kSize}), w = inputs.random({kSize, kSize}),
               one = inputs.random({1, 1, kSize});
-  Tensor none = q.tensor, values = q.tensor;  // storage that nobody reads
+  Tensor none = q.tensor, values = q.tensor;  // storage that no kernel reads
   none.shape = {kRows, 0, kSize};
   values.shape = {kRows, 0, kSize};
   AttentionFamily attention{.options = {.heads = 2,

@@ -1,5 +1,5 @@
 // The public attention (mulciber/attention.h): every kind against recorded values of an independent
-// implementation, and what it says of arrays that do not fit.
+// implementation, and the errors for arrays that do not fit.
 #include "mulciber/attention.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using namespace mulciber;
 namespace {
 
 std::shared_ptr<Device> device() {
-  return {std::shared_ptr<Device>(), &tests::shared_device()};  // which outlives the test
+  return {std::shared_ptr<Device>(), &tests::shared_device()};  // the device outlives the test
 }
 
 FloatArray read(const SafetensorsFile& file, const std::string& name) {
@@ -80,7 +80,7 @@ Json member(const Json& entry, const char* key) {
   return found != entry.end() && found->is_object() ? *found : Json::object();
 }
 
-/// A recorded entry in the words of the public header.
+/// A recorded entry in the terms of the public header.
 struct Recorded {
   AttentionDescription description;
   std::vector<uint32_t> key_counts;
@@ -183,7 +183,7 @@ size_t meets_recorded_values(const std::filesystem::path& json, size_t step = 1)
   size_t ran = 0, place = 0;
   for (const Json& entry : entries) {
     const std::string name = entry.at("name");
-    if (entry.value("score", "rope") == "rope") continue;  // rotations are an op of their own
+    if (entry.value("score", "rope") == "rope") continue;  // rotary embedding is an op of its own
     if (place++ % step != 0) continue;
     INFO(name);
     Recorded recorded;
@@ -209,6 +209,7 @@ size_t meets_recorded_values(const std::filesystem::path& json, size_t step = 1)
                                                 .weights = weights});
       INFO((half ? "16 bits" : "32 bits"));
       // Halves cost 2e-3 and more (conformance/attention_vectors.cpp); hard attention may choose
+      // the other of two nearly equal keys.
       // another of two keys.
       const double most = half ? 1e-2 : 1e-5;
       CHECK(result.output.shape == wanted.shape);
@@ -255,7 +256,7 @@ TEST_CASE("The public attention meets values recorded beside this test") {
 TEST_CASE("The public attention meets all recorded values of an independent implementation") {
   const auto folder = tests::fixtures_dir();
   if (folder.empty()) MULCIBER_SKIP("no reference data: set MULCIBER_FIXTURES");
-  // A pipeline of its own for each entry, which SwiftShader compiles for seconds.
+  // Each entry has a pipeline of its own, which takes SwiftShader seconds to compile.
   const size_t step = tests::case_step();
   CHECK(meets_recorded_values(folder / "attention/attention.json", step) > 100 / step);
 }

@@ -1,4 +1,4 @@
-// Patterns of keys: what lists hold, how they grow, and what they refuse.
+// Patterns of keys: which keys the lists hold, how the lists grow, and what is refused.
 #include "layers/key_pattern.h"
 
 #include "layers/attention_family.h"
@@ -44,7 +44,7 @@ TEST_CASE("Random blocks repeat for a seed, differ between seeds, and name no bl
     REQUIRE(list.size() == 4);
     for (size_t i = 1; i < 4; ++i) CHECK(list[i - 1] < list[i]);
   }
-  CHECK(random_blocks(2, 4, 5)[0].size() == 2);  // no more than there are
+  CHECK(random_blocks(2, 4, 5)[0].size() == 2);  // no more than there are blocks
 }
 
 TEST_CASE("T5's buckets are exact near the query and end at the largest distance") {

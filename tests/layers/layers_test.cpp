@@ -25,7 +25,7 @@ using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 using Batch = std::vector<Rows>;  // (rows, length, columns)
 
-/// Random weights that exist twice: on the device, and as doubles.
+/// Random weights in two copies: on the device, and as doubles.
 class Parameters : public tests::DeviceTensors {
  public:
   Tensor tensor(Shape shape, const std::vector<float>& values) {
@@ -271,7 +271,8 @@ TEST_CASE("A decoder layer gives the same by whole sequences and by steps") {
                      kTarget) < kLayerTolerance);
   }
 
-  // The same tokens one at a time, position and keys so far in control and cache.
+  // The decoder gets one token at a time: the control holds the position, and the cache the keys so
+  // far.
   const Tensor cache = parameters.random({kRows, kCapacity, kSizes.memory_columns()}, 1);
   const Tensor token = parameters.random({kRows, 1, kWidth}, 1);
   ProgramBuilder single(device, "decoder step");
@@ -346,7 +347,7 @@ TEST_CASE("Sinusoidal positions are Marian's: sines first, cosines after") {
       CHECK(std::abs(table[position * 6 + pair] - std::sin(angle)) < 1e-6);
       CHECK(std::abs(table[position * 6 + 3 + pair] - std::cos(angle)) < 1e-6);
     }
-  // An odd width has one sine more.
+  // An odd width has one more sine than cosines.
   const std::vector<float> odd = sinusoidal_positions(2, 3);
   CHECK(std::abs(odd[3 + 1] - std::sin(std::pow(10000.0, -2.0 / 3))) < 1e-6);
   CHECK(std::abs(odd[3 + 2] - std::cos(1.0)) < 1e-6);

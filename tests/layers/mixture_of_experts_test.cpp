@@ -125,7 +125,7 @@ TEST_CASE("A mixture of experts adds up what the chosen experts give") {
     CHECK(
         std::abs(std::accumulate(load.mean_probability.begin(), load.mean_probability.end(), 0.0) -
                  1) < 1e-6);
-    // With all experts chosen the routes are even, whatever the probabilities.
+    // With all experts chosen, the load is balanced whatever the probabilities are.
     if (kind.experts_per_token == kExperts) CHECK(std::abs(load.balance - 1) < 1e-6);
   }
 }
@@ -136,7 +136,8 @@ TEST_CASE("What experts were not chosen is not read") {
                   up = parameters.random({kExperts, kHidden, kWidth}),
                   down = parameters.random({kExperts, kWidth, kHidden});
   constexpr uint32_t kChosen = 2;
-  // A step of decoding, and a prompt whose tokens are alike and so choose alike.
+  // One case is a step of decoding; the other is a prompt whose tokens are alike and so choose the
+  // same experts.
   for (const uint32_t tokens : {1u, 12u}) {
     INFO(tokens << " tokens");
     const Parameter one = parameters.random({1, kWidth});
@@ -182,7 +183,7 @@ TEST_CASE("What experts were not chosen is not read") {
     };
     CHECK(run(poisoned(up), poisoned(down), routes) == expected);
     if (tokens > 1) continue;
-    // What a step counts as read: two of five experts' matrices, and little beside them.
+    // The bytes that a step counts as read: two of five experts' matrices, and little beside them.
     const uint64_t matrices = (up.tensor.bytes() + down.tensor.bytes()) / kExperts * kChosen;
     CHECK(bytes >= matrices);
     CHECK(bytes < matrices + (up.tensor.bytes() + down.tensor.bytes()) / kExperts);
@@ -209,7 +210,7 @@ TEST_CASE("Experts that do not fit are refused by name") {
   CHECK_THROWS_AS(expert_matmul(builder, x, weight, routes, {.bias = x}), ShapeError);
   CHECK(expert_matmul(builder, x, weight, routes).shape == Shape{4, 2, kHidden});
   try {
-    // Rows of 48 bytes begin at a multiple of 256 every 16.
+    // Rows of 48 bytes begin at a multiple of 256 bytes every 16 rows.
     expert_matmul(builder, x, weight, routes, {.bound_bytes = 16 * 48 - 1});
     FAIL("it was not refused");
   } catch (const ShapeError& error) {

@@ -19,7 +19,7 @@ using namespace mulciber;
 
 namespace {
 
-/// Arrays of the file, and what lies on the device for a test.
+/// Arrays of a reference file, and a test's tensors on the device.
 class Fixture : public tests::DeviceTensors {
  public:
   explicit Fixture(const std::filesystem::path& file) : file_(file) {}
@@ -149,7 +149,7 @@ TEST_CASE("Both directions over rows of unequal length, in one and two layers") 
     builder.keep(*result.backward_state);
   }
   Program program = builder.build();
-  // A second replay begins from zeros again.
+  // A second replay begins from zero states again.
   for (int replay = 0; replay < 2; ++replay) {
     program.run();
     check_close(read_back(program, results.back().outputs), fixture.values(name + "/out"),

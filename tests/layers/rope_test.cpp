@@ -58,7 +58,8 @@ TEST_CASE("Llama 3 scales low frequencies and blends those between") {
                             .low_freq_factor = 1,
                             .high_freq_factor = 4};
   const std::vector<double> frequencies = rope_frequencies(64, 500000, scaling);
-  // By wavelengths, as transformers' _compute_llama3_parameters goes about it.
+  // The expected frequencies are computed from wavelengths, as in transformers'
+  // _compute_llama3_parameters.
   for (size_t i = 0; i < 32; ++i) {
     const double plain = 1 / std::pow(500000.0, 2.0 * static_cast<double>(i) / 64);
     const double wavelength = 2 * std::numbers::pi / plain;
@@ -71,7 +72,7 @@ TEST_CASE("Llama 3 scales low frequencies and blends those between") {
     }
     CHECK_THAT(frequencies[i], WithinRel(expected, 1e-12));
   }
-  // One of each kind, from the same formulas in Python.
+  // One frequency of each kind, from the same formulas in Python.
   CHECK_THAT(frequencies[13], WithinRel(0.004839421345719893, 1e-12));
   CHECK_THAT(frequencies[15], WithinRel(0.0013718935677611381, 1e-12));
   CHECK_THAT(frequencies[31], WithinRel(3.767322690173964e-07, 1e-12));
@@ -160,7 +161,7 @@ TEST_CASE("A base beside the parameters is theirs, unless they say another") {
   CHECK(base(R"({"rope_theta": 500, "rope_parameters": {"rope_type": "default"}})") == 500);
   CHECK(base(R"({"rope_theta": 500, "rope_parameters": {"rope_theta": 700}})") == 700);
   CHECK(base(R"({"rope_parameters": {"rope_type": "default"}})") == 10000);
-  // Up to max_position_embeddings the base of dynamic scaling is its own.
+  // Up to max_position_embeddings, dynamic scaling uses the configuration's own base.
   CHECK(base(R"({"rope_theta": 500, "rope_scaling": {"type": "dynamic", "factor": 2}})") == 500);
 }
 
@@ -204,8 +205,8 @@ TEST_CASE("Rotated heads meet recorded values of an independent implementation")
                heads = static_cast<uint32_t>(x->shape[1]),
                length = static_cast<uint32_t>(x->shape[2]),
                size = static_cast<uint32_t>(x->shape[3]);
-    // Every position by itself, as it may be any: (batch, heads, length, size) becomes rows of one
-    // token.
+    // Positions may be any numbers, so each is a row of its own: (batch, heads, length, size)
+    // becomes rows of one token.
     const std::vector<double> values = doubles(*x), expected = doubles(*out);
     std::vector<double> positions(at->elements());
     for (size_t i = 0; i < positions.size(); ++i) {

@@ -1,4 +1,4 @@
-// Answers by a grammar: one text, several, and texts that come and go; with chance and without.
+// Answers by a grammar: one text, several, and texts that come and go; with and without sampling.
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -52,7 +52,7 @@ TEST_CASE("Answers by a schema are valid, likeliest or drawn") {
   }
   std::ranges::sort(drawn);
   CHECK(drawn.front() != drawn.back());
-  // What is held of the last one is taken up.
+  // The cached prompt of the last answer is reused.
   options.sampling = Sampling{};
   options.on_text = nullptr;
   const Generation again = generator.generate(kAnswerPrompt, options);
@@ -68,7 +68,7 @@ TEST_CASE("A grammar of anything changes nothing") {
     const Generation plain = generator.generate(kAnswerPrompt, options);
     options.grammar = kAnything;
     const Generation same = generator.generate(kAnswerPrompt, options);
-    // Bytes that are no characters are not anything's.
+    // The grammar of any text does not match bytes that are not characters.
     if (plain.text.find("\xef\xbf\xbd") == std::string::npos) {
       CHECK(same.ids == plain.ids);
       CHECK(same.end == plain.end);
@@ -156,7 +156,7 @@ TEST_CASE("Where no token is possible an answer ends in an error") {
   BatchRequest request;
   request.prompt = kAnswerPrompt;
   request.grammar = Grammar::regex("a+");
-  // The tokens that begin with an a.
+  // Forbids the tokens that begin with an a.
   for (uint32_t id = 0; id < batch.vocabulary(); ++id) {
     if (batch.token_text(id).starts_with("a") || batch.token_text(id) == "<0x61>")
       request.logit_bias.emplace_back(id, -std::numeric_limits<float>::infinity());

@@ -1,4 +1,4 @@
-// Attention maps of texts that grow: of translations under way, and of answers of language models.
+// Attention maps of growing texts: translations under way, and answers of language models.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -21,7 +21,7 @@ namespace {
 
 const std::string kRestartSentence = "The old house stands near the river.";
 
-/// All maps of a kind, as AttentionMaps and TokenAttention hold them.
+/// All maps of a kind, in the layout of AttentionMaps and TokenAttention.
 std::vector<float> maps_of(Device& device, AttentionTask& task, AttentionKind kind) {
   const VkExtent2D extent = task.extent(kind);
   const uint64_t size = uint64_t{extent.width} * extent.height;
@@ -82,7 +82,7 @@ TEST_CASE("The maps of a translation under way follow it token by token") {
     const VkExtent2D extent = attention->extent(AttentionKind::kCross);
     CHECK(extent.width == so_far.source_ids.size());
     CHECK(extent.height == so_far.ids.size());
-    // A task of its own for that text: programs of other lengths, so the last bits may differ.
+    // A separate task for that text has programs of other lengths, so the last bits may differ.
     if (seen % 4 == 1) {
       AttentionTask alone(translator, so_far);
       finish(alone);
@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(refused(longer).find(std::to_string(longer.ids.size())) != std::string::npos);
   CHECK(refused(Generation{.prompt_ids = {5}}).find("of a translation") != std::string::npos);
   CHECK_THROWS_AS(task.restart(Translation{}), ModelError);
-  // Refusing leaves what it had.
+  // A refused restart leaves the task as it was.
   CHECK(task.recorded());
 }
 

@@ -1,4 +1,4 @@
-// Attention maps on the device: computed in slices, copied into the host's memory.
+// Attention maps on the device: computed in slices, copied into the application's memory.
 #include <algorithm>
 
 #include "runtime/device.h"
@@ -69,7 +69,7 @@ TEST_CASE(
   VulkanHost host;
   const auto device = adopt_device(host.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
-  // Of the same numbers of tokens, so that all would like to run one program.
+  // Both texts have the same numbers of tokens, so that all computations would share one program.
   const TranslateOptions with_attention = {.attention = true};
   const Translation first = translator.translate("He has two dogs.", with_attention);
   const Translation second = translator.translate("He has two cats.", with_attention);
@@ -130,8 +130,8 @@ TEST_CASE("A map that cannot be recorded is refused with the reason") {
   HostImage image;
   image.extent = extent;
   image.format = VK_FORMAT_R32_SFLOAT;
-  CHECK_FALSE(refused(image, {}).empty());  // none
-  // A handle that is never used: what does not fit is refused before.
+  CHECK_FALSE(refused(image, {}).empty());  // no image
+  // The handle is never used: an image that does not fit is refused before.
   image.image = reinterpret_cast<VkImage>(uint64_t{1});
   image.offset = {1, 0};
   CHECK(refused(image, {}).find("texels from (1, 0) on") != std::string::npos);

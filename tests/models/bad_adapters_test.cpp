@@ -1,4 +1,4 @@
-// Adapters that are broken, or made for something else: one error each, which names file and
+// Adapters that are broken, or made for another model: each ends in one error that names file and
 // tensor.
 #include <cmath>
 
@@ -233,7 +233,7 @@ TEST_CASE("Adapters for another model or another format are refused") {
       ContainsSubstring("transformer.h.0.attn.c_attn") && ContainsSubstring("no such matrix"));
   CHECK_THAT(adapter_refusal(lora_dir() / "qwen2_all", "qwen3-00001-of-00003.gguf"),
              ContainsSubstring("self_attn") && ContainsSubstring("another model"));
-  // The same names in another shape.
+  // qwen3 has the same names with other shapes.
   CHECK_THAT(adapter_refusal(lora_dir() / "qwen2_all", "qwen3"),
              ContainsSubstring("self_attn") && ContainsSubstring("another model"));
   CHECK_THAT(adapter_refusal(tiny_model("qwen2.gguf"), "qwen2.gguf"),
@@ -250,8 +250,8 @@ TEST_CASE("What the files of a model do not hold as a matrix takes no adapter") 
                          matrix + ".weight"] = tensors[of(matrix)];
     tensors = of_keys_and_values;
   });
-  // Such files have the matrix of keys transposed, and that of values apart: beside these adapters
-  // of the other stand.
+  // Such files have the matrix of keys transposed, and the matrix of values separate: they take
+  // this adapter only as adapters for files of the other layout.
   const fs::path split = "../gguf_decoders/deepseek_v3.gguf";
   CHECK_THAT(adapter_refusal(folder.path(), split, true),
              ContainsSubstring("layers.0.self_attn.kv_b_proj.lora_A") &&
@@ -293,7 +293,7 @@ TEST_CASE("Adapters of experts that are broken are refused") {
     return adapter_refusal(changed_adapter(folder.path(), "qwen2_moe_experts", change), model);
   };
   CHECK(message([](json&, MadeTensors&) {}) == "no error");
-  // Names without their module, as PEFT makes them of "all-linear", are those of experts alone.
+  // Names without their module, as PEFT makes them of "all-linear", belong to experts alone.
   const auto beside = [&](json& c, MadeTensors& t) {
     const std::string query = "model.layers.0.self_attn.q_proj.";
     const std::vector<uint64_t> shape = Checkpoint(model).find(query + "weight")->shape;
@@ -313,14 +313,14 @@ TEST_CASE("Adapters of experts that are broken are refused") {
        {experts + "base_layer.lora_A", "does not name"}},
       {[](json& c, MadeTensors&) { c["target_parameters"] = {"gate_up_proj"}; },
        {"base_layer", "does not name"}},
-      // Ten rows are not those of whole experts.
+      // Ten rows are not a multiple of the number of experts.
       {[&](json&, MadeTensors& t) {
          t[experts + "lora_A.weight"] = {"F32", {10, 20}, std::string(800, '\0')};
          t[experts + "lora_B.weight"] = {"F32", {24, 10}, std::string(960, '\0')};
        },
        {experts + "lora_A", "[10, 20]", "6 matrices of 24 by 20"}},
       {[](json& c, MadeTensors&) { c["r"] = 5; }, {"lora_A", "has rank 12", "says 5"}},
-      // Of the other parameter's shape.
+      // The matrices have the other parameter's shape.
       {[&](json&, MadeTensors& t) {
          for (const char* matrix : {"A", "B"})
            std::swap(t[experts + "lora_" + matrix + ".weight"],

@@ -1,4 +1,4 @@
-// Texts that come and go between steps: each gets the answer that it gets alone, bit for bit.
+// Sequences that come and go between steps: each gets the answer that it gets alone, bit for bit.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("An answer does not depend on company, places and times of arrival") {
   std::mt19937 random(7);
-  // A step over 16 places may cover 12 of them.
+  // A step of a batch of 16 slots may cover only 12 of them.
   for (const uint32_t sequences : share_of({3u, 8u, 16u})) {
     size_t most = 0;
     BatchGenerator batch = batch_of(sequences);
@@ -56,8 +56,8 @@ TEST_CASE("An answer does not depend on company, places and times of arrival") {
 
 namespace {
 
-/// Logits of a few steps of one sequence among `count`, first, last or between others that change
-/// with their number.
+/// Logits of a few steps of one sequence among `count`: it is first, last or between others, whose
+/// number changes from step to step.
 std::vector<std::vector<float>> logits_in_company(const DecoderModel& model, uint32_t count) {
   SequenceSlots slots(shared_device(), model.network(), {.slots = 12, .context = 64, .chunk = 16});
   const uint32_t looked_at = count / 2;
@@ -86,7 +86,7 @@ void check_company(const std::filesystem::path& path, const ModelOptions& option
   INFO(path);
   const auto model = open_decoder(path, options);
   const std::vector<std::vector<float>> alone = logits_in_company(*model, 1);
-  // Each number is a step of its own to compile.
+  // Each number of sequences has a step program of its own to compile.
   for (const uint32_t count : share_of({2u, 3u, 5u, 8u, 9u, 12u})) {
     INFO(count << " sequences");
     const std::vector<std::vector<float>> together = logits_in_company(*model, count);
@@ -130,7 +130,8 @@ TEST_CASE("What prompts begin with is computed once, and answers stay as they we
   BatchGenerator batch = batch_of(4);
   const auto shared = static_cast<uint32_t>(batch.tokens(system).size()) / 8 * 8;
   REQUIRE(shared >= 16);
-  // Two that come together take turns and from each other, the third finds all of it.
+  // Two texts that come together alternate in computing the shared beginning and reuse each other's
+  // parts; the third reuses all of it.
   for (int i = 0; i < 2; ++i) {
     request.prompt = system + kWords[i];
     submit(batch, request, told[i]);
@@ -153,7 +154,8 @@ TEST_CASE("What prompts begin with is computed once, and answers stay as they we
   CHECK(batch.statistics().prompt_tokens == told[0].end->prompt_ids.size() +
                                                 told[1].end->prompt_ids.size() +
                                                 told[2].end->prompt_ids.size());
-  // What nobody asked for longest gives way: with other prompts in all pages nothing is left.
+  // The least recently used pages are evicted: when other prompts fill all pages, none of these is
+  // left.
   std::mt19937 random(5);
   for (int i = 0; i < 26; ++i) {
     Told other;
@@ -173,7 +175,8 @@ TEST_CASE("What prompts begin with is computed once, and answers stay as they we
 }
 
 TEST_CASE("Logits that are not finite end one request, and the others go on") {
-  // A token whose embedding outgrows 32 bits when it is scaled, and which is never chosen.
+  // The prompt has a token whose embedding overflows f32 when it is scaled, and which is never
+  // chosen.
   const TemporaryFolder folder;
   std::filesystem::copy(small_decoder(), folder.path() / "model");
   const std::string path = (folder.path() / "model").string();
@@ -186,7 +189,7 @@ TEST_CASE("Logits that are not finite end one request, and the others go on") {
     std::fstream file(path + "/model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
     uint64_t header = 0;
     file.read(reinterpret_cast<char*>(&header), sizeof(header));
-    const float large = 5e37f;  // of embed_tokens, which is first: (420, 72) f32
+    const float large = 5e37f;  // in embed_tokens, the first tensor: (420, 72) f32
     file.seekp(static_cast<std::streamoff>(8 + header + spoiled * uint64_t{72} * sizeof(float)));
     file.write(reinterpret_cast<const char*>(&large), sizeof(large));
   }

@@ -1,5 +1,4 @@
-// Texts that share a model: their places, their ends, probabilities and biases, and what is
-// refused.
+// Texts that share a model: their slots, their ends, probabilities and biases, and errors.
 #include "mulciber/batch_generator.h"
 
 #include <algorithm>
@@ -40,7 +39,7 @@ TEST_CASE("An answer is that of a generator with one text") {
       CHECK(told.end->end == expected.end);
       CHECK(told.text == expected.text);
       CHECK(told.end->text == expected.text);
-      // The prompt's tokens in place of its text.
+      // The prompt is given as token ids instead of text.
       request.prompt.clear();
       request.prompt_ids = batch.tokens("The red hammer and the");
       Told by_ids;
@@ -78,7 +77,7 @@ TEST_CASE("Short prompts pass long ones, which get on all the same, and texts gr
   while (!slow.end) {
     REQUIRE(batch.step());
     ++steps;
-    // One token of the text under way, and one part of one prompt.
+    // Each step makes one token of the text under way, and one part of one prompt.
     CHECK(grows.ids.size() == before + steps);
     size_t parts = slow.prompt.size();
     for (const Told& one : quick) parts += one.prompt.size();
@@ -88,7 +87,7 @@ TEST_CASE("Short prompts pass long ones, which get on all the same, and texts gr
   const size_t parts = slow.prompt.size();
   REQUIRE(parts > 2);
   for (size_t i = 0; i + 1 < parts; ++i) CHECK(slow.prompt[i] == 8 * (i + 1));
-  // Of four parts, one is of the prompt that has waited longest.
+  // One part in four belongs to the prompt that has waited longest.
   CHECK(steps <= 4 * parts);
   CHECK(quick.size() > 2 * (parts - 1));
 }
@@ -201,7 +200,7 @@ TEST_CASE("What a batch cannot do is refused at once, and nothing is kept of it"
 
 TEST_CASE("Probabilities are the model's own, before what sampling makes of them") {
   const auto model = open_decoder(small_decoder());
-  // In 32 bits throughout, as the reference reads it.
+  // All numbers are in f32, as in the reference.
   BatchGenerator batch = batch_of(3, 96, KeyValueStorage::kF32);
   BatchRequest request;
   request.prompt = "The red hammer and the";
@@ -259,14 +258,14 @@ TEST_CASE("Biases are added to the logits a choice is made from, of one request 
   }
   CHECK(forced.ids == std::vector<uint32_t>(8, 77));
   CHECK(usual.ids == answer_alone(plain, 3).ids);
-  // The same first token, whose probability a bias does not change.
+  // The usual first token is forbidden, so another one is chosen.
   request.logit_bias = {{usual.ids[0], -kInfinity}};
   submit(batch, request, forbidden);
   while (batch.step()) {
   }
   CHECK(std::ranges::count(forbidden.ids, usual.ids[0]) == 0);
   CHECK(forbidden.bits[0] != usual.bits[0]);
-  // The second choice is what the bias leaves: that whose logit is next.
+  // The bias leaves the second choice, whose logit is next.
   BatchRequest looks = plain;
   looks.log_probabilities = 2;
   Told two;
@@ -274,7 +273,7 @@ TEST_CASE("Biases are added to the logits a choice is made from, of one request 
   while (batch.step()) {
   }
   CHECK(forbidden.ids[0] == two.likeliest[1].id);
-  // Just less than what parts the two changes nothing, just more does.
+  // A bias just smaller than the gap between the two changes nothing; one just larger does.
   const float gap = two.likeliest[0].log_probability - two.likeliest[1].log_probability;
   for (const float share : {0.98f, 1.02f}) {
     Told pushed;

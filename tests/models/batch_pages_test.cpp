@@ -1,5 +1,5 @@
-// Texts that share pages of keys and values: more of them than contexts would fit, those that give
-// way, what they begin with, and answers that come back as history.
+// Sequences that share pages of keys and values: more of them than whole contexts would fit,
+// preemption, shared beginnings, and answers that come back as history.
 #include <algorithm>
 #include <cmath>
 
@@ -106,7 +106,7 @@ TEST_CASE("Texts for whose answers pages run out give way, and say what they wou
     tokens += alone.ids.size();
     prompts += alone.end->prompt_ids.size();
   }
-  // Nothing is counted twice.
+  // No token is counted twice.
   CHECK(batch.statistics().new_tokens == tokens);
   CHECK(batch.statistics().prompt_tokens == prompts);
   CHECK(batch.statistics().reused_tokens <= prompts);
@@ -134,7 +134,7 @@ TEST_CASE("What texts begin with takes its pages once, and they run where none c
     submit(batch, request, told[i]);
   }
   REQUIRE(batch.step());
-  // 60 pages: 12 or more each would make 120.
+  // There are 60 pages; 12 or more for each of ten texts would make 120.
   CHECK(batch.running() == 10);
   while (batch.step()) {
   }
@@ -158,7 +158,7 @@ TEST_CASE("An answer that comes back as history is taken as it is only where tha
   request.ignore_end = true;
   request.log_probabilities = 0;
   BatchGenerator batch = paged_batch(2, 128, 0);
-  // Words, which are cut into the same tokens when they come back as text.
+  // The answer has words that are cut into the same tokens when they come back as text.
   request.logit_bias = {{batch.tokens(" red", false).at(0), 100.f}};
   Told turn;
   submit(batch, request, turn);
@@ -166,7 +166,8 @@ TEST_CASE("An answer that comes back as history is taken as it is only where tha
   }
   std::vector<uint32_t> history = turn.end->prompt_ids;
   history.insert(history.end(), turn.ids.begin(), turn.ids.end());
-  // As a server has it: text. It may be cut otherwise than it was chosen, at its end above all.
+  // A server gets the history as text. The tokenizer may cut it differently from the chosen tokens,
+  // most likely at its end.
   request.prompt += turn.text + " and the";
   const std::vector<uint32_t> again = batch.tokens(request.prompt);
   const size_t same =
@@ -186,7 +187,7 @@ TEST_CASE("An answer that comes back as history is taken as it is only where tha
     }
   }
   check_same(exact, alone);
-  // Now that prompt is there as a prompt; in another generator it is not.
+  // Now this generator has the prompt in its cache as a prompt; another generator does not.
   BatchGenerator other = paged_batch(2, 128, 0);
   BatchRequest first = request;
   first.prompt = "The old house and the red box";
@@ -203,10 +204,10 @@ TEST_CASE("An answer that comes back as history is taken as it is only where tha
   CHECK(other.statistics().reused_tokens >= std::min(same, history.size() - 1));
   REQUIRE(quick.end);
   CHECK(quick.bits.size() == exact.bits.size());
-  // Rounded otherwise, not another computation.
+  // The result is rounded differently, but it is not another computation.
   CHECK(std::fabs(std::bit_cast<float>(quick.bits[0]) - std::bit_cast<float>(exact.bits[0])) <
         1e-3);
-  // The exact answer is still the exact one where rounded pages are kept of the same tokens.
+  // The exact answer stays exact even where rounded pages of the same tokens are cached.
   request.reuse_answers = false;
   Told later;
   submit(other, request, later);
@@ -236,7 +237,7 @@ TEST_CASE("Memory for keys and values has room for a context, and is what is ask
   }
   BatchGenerator batch = paged_batch(16, 96, 96);
   CHECK(device->memory().used() - before < contexts);
-  // One text may fill its context all the same.
+  // One text may still fill its context.
   BatchRequest request;
   request.prompt = "The red hammer";
   request.ignore_end = true;
@@ -263,7 +264,7 @@ TEST_CASE("A pool of pages is no larger than what a device binds at once") {
     token_bytes = std::max(token_bytes, row_bytes(network.cache, layer.attention.cache_columns()));
   device.max_storage_range = 300 * token_bytes;
   const SlotShape fits = SequenceSlots::bindable(device, network, wanted);
-  CHECK(fits.tokens == 256);  // nine pages, of which one is nobody's
+  CHECK(fits.tokens == 256);  // nine pages, one of which is reserved
   device.max_storage_range = 128 * token_bytes;
   CHECK_THAT(model_error([&] { SequenceSlots::bindable(device, network, wanted); }).value_or(""),
              ContainsSubstring("ask for a smaller context"));

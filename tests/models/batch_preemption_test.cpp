@@ -1,5 +1,5 @@
-// Texts that give way and are resumed: with grammars, stop texts, penalties, chance, biases and log
-// probabilities each says what it says undisturbed, bit for bit, and nothing twice.
+// Sequences that are preempted and resumed: with grammars, stop texts, penalties, sampling, biases
+// and log probabilities each gives the undisturbed answer, bit for bit, and nothing twice.
 #include <algorithm>
 #include <random>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kPreemptionContext = 128;
 
-/// cache_tokens: 0: a context for each.
+/// cache_tokens: 0: a whole context for each sequence.
 BatchGenerator preempting_generator(std::shared_ptr<const OpenModel> model, uint64_t cache_tokens,
                                     KeyValueStorage storage) {
   BatchGeneratorOptions options;
@@ -35,11 +35,11 @@ const std::vector<Grammar>& preemption_grammars() {
   return all;
 }
 
-/// One whose answer may be long.
+/// A request whose answer may be long.
 BatchRequest long_request(std::mt19937& random) {
   BatchRequest request = some_request(random);
   request.prompt = words(random, 1 + static_cast<int>(random() % 5));
-  // More than what a text is expected to say when it gets a place.
+  // The limit is more than the length that is expected of an answer when a text gets a slot.
   request.max_new_tokens = random() % 3 == 0 ? 0 : 66 + static_cast<uint32_t>(random() % 40);
   if (random() % 2 == 0)
     request.grammar = preemption_grammars()[random() % preemption_grammars().size()];
@@ -61,12 +61,12 @@ BatchRequest long_request(std::mt19937& random) {
 TEST_CASE("Texts that give way again and again say what they say undisturbed, bit for bit") {
   for (const uint32_t seed : share_of({1u, 2u, 3u})) {
     const KeyValueStorage storage = seed == 2 ? KeyValueStorage::kF32 : KeyValueStorage::kF16;
-    // Where all layers have windows, texts leave pages that lie before them.
+    // Where all layers have windows, sequences release the pages before them.
     const std::shared_ptr<const OpenModel> model = seed == 3 ? windowed_model() : small_model();
     std::mt19937 random(seed);
     std::vector<BatchRequest> requests;
     for (int i = 0; i < 24; ++i) requests.push_back(long_request(random));
-    // Of texts that get a place together not all can come to their ends.
+    // The memory is too small for all texts that get a slot together to reach their ends.
     BatchGenerator batch = preempting_generator(model, kPreemptionContext + 48, storage);
     std::vector<Told> told(requests.size());
     std::vector<bool> cancels(requests.size());
@@ -76,7 +76,7 @@ TEST_CASE("Texts that give way again and again say what they say undisturbed, bi
         numbers[next] = submit(batch, requests[next], told[next]);
         ++next;
       }
-      // One that is under way, or has just given way.
+      // Cancels a text that is running, or has just been preempted.
       if (next > 0 && random() % 60 == 0) {
         const size_t one = random() % next;
         cancels[one] = cancels[one] || !told[one].end;
@@ -110,7 +110,7 @@ TEST_CASE("Texts that give way again and again say what they say undisturbed, bi
       CHECK(told[i].end->text == told[i].text);
       CHECK(std::ranges::is_sorted(told[i].prompt));
       if (cancels[i] && told[i].end->end == GenerateEnd::kCancelled) {
-        // The beginning of the answer.
+        // A cancelled answer is the beginning of the whole answer.
         REQUIRE(told[i].ids.size() <= alone.ids.size());
         alone.ids.resize(told[i].ids.size());
         alone.bits.resize(told[i].bits.size());

@@ -1,5 +1,5 @@
-// Speculative decoding in a batch: what is proposed changes no bit of any answer, alone and in
-// company.
+// Speculative decoding in a batch: draft tokens change no bit of any answer, alone and beside
+// others.
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -25,14 +25,15 @@ const std::vector<Grammar>& proposal_grammars() {
   return all;
 }
 
-/// One whose text repeats itself, so that much is looked up, and some of it taken.
+/// A request whose text repeats itself, so that prompt lookup finds many draft tokens, and some are
+/// accepted.
 BatchRequest repeating_request(std::mt19937& random) {
   BatchRequest request = some_request(random);
   if (request.prompt.size() > 60) request.prompt.erase(60);
   request.prompt += " the red hammer, the red hammer, the red";
-  // Some need more than what is expected of an answer when it begins.
+  // Some answers need more tokens than are expected of an answer when it begins.
   request.max_new_tokens = random() % 3 == 0 ? 0 : 1 + static_cast<uint32_t>(random() % 70);
-  // Penalties and chance keep the small model from repeating itself: some go without.
+  // Penalties and sampling keep the small model from repeating itself: some requests go without.
   if (random() % 3 != 0) request.sampling.reset();
   if (random() % 5 == 0) request.sampling = Sampling{.temperature = 0.3f, .seed = random() % 9};
   if (random() % 3 == 0)
@@ -226,9 +227,9 @@ struct Said {
   std::vector<std::vector<float>> logits;
 };
 
-/// What a sequence says beside another. `known`: proposed behind it, but for each third token. Rows
-/// that check it stand before the sequence's, the last proposal's first: no order of them may
-/// count.
+/// The answer of a sequence that runs beside another. `known`: draft tokens, every third of them
+/// made wrong. The rows that check them come before the sequence's own row, the last draft token's
+/// first: the order of rows may not matter.
 Said said(const DecoderModel& model, std::span<const uint32_t> known) {
   SequenceSlots slots(shared_device(), model.network(), {.slots = 7, .context = 64, .chunk = 16});
   for (const uint32_t slot : {kOther, kSlot}) {
@@ -279,7 +280,7 @@ void check_any_model(const std::filesystem::path& path, const ModelOptions& opti
 TEST_CASE("A proposal's row computes the bits of a step that feeds it") {
   check_any_model(small_decoder());
   check_any_model(small_decoder(), {.activations = DataType::kF16});
-  // Steps without proposals append and attend in one dispatch.
+  // Steps without draft tokens append and attend in one dispatch.
   check_any_model(small_decoder(), {.folded_appends = true, .cache = DataType::kF16});
   for (const char* name : {"deepseek_v2", "gpt_oss", "qwen2_moe", "cohere2"})
     check_any_model(data_dir() / "gguf_decoders" / (std::string(name) + ".gguf"));

@@ -1,4 +1,4 @@
-// Items of a batch that are done leave it: what is found of the others stays the same, bit for bit.
+// Items of a batch that are done leave it: the others' results stay the same, bit for bit.
 #include "models/translation/batch_search.h"
 
 #include <random>
@@ -35,7 +35,7 @@ std::vector<Ids> drawn_sources(size_t count, uint32_t shortest, uint32_t longest
   return sources;
 }
 
-/// The same search of a batch that stays whole, and of one that its items leave.
+/// Compares the search of a batch that stays whole with that of one that its items leave.
 void check_same_search(EncoderDecoderModel& model, const std::vector<Ids>& sources,
                        const GenerationSettings& settings, double most_row_steps) {
   GenerationRequest request = {.sources = sources, .settings = settings};
@@ -58,7 +58,7 @@ void check_same_search(EncoderDecoderModel& model, const std::vector<Ids>& sourc
   }
 }
 
-/// Batches this large bind up to 12 MB; a Translator takes smaller ones where that is too much.
+/// Batches of this size bind up to 12 MB; a Translator takes smaller ones where that is too much.
 bool fits() { return shared_device().capabilities().max_storage_range >= 16 << 20; }
 
 }  // namespace
@@ -66,7 +66,7 @@ bool fits() { return shared_device().capabilities().max_storage_range >= 16 << 2
 TEST_CASE("A batch that its items leave finds what the whole batch finds") {
   if (!fits()) MULCIBER_SKIP("the device binds less than 16 MiB at once");
   const auto model = load_search_model(source_dir() / "assets/en-de");
-  // Without meaning, so that the lengths of what is found differ much.
+  // The sources are random ids, so that the lengths of the results differ much.
   const std::vector<Ids> sources = drawn_sources(23, 1, 30, 3000, 0);
   // Without subgroup arithmetic a step takes ten times as long.
   const bool quick = shared_device().capabilities().has(kSubgroupArithmetic);
@@ -112,7 +112,8 @@ TEST_CASE("Rows of the state that is kept name their new places") {
                         to = plan_beam_state(after, 2, 2, 6, room);
   ControlWords control(before.words()), kept(after.words());
   initialize_beam_state(control, from, {.start = 9, .ends = {0}, .max_length = 6, .banned = {4}});
-  // Item 3, in rows 6 and 7: what it holds crosses between its beams. The others have not begun.
+  // Item 3 is in rows 6 and 7, and the histories of its beams cross. The other items have not
+  // begun.
   control.fill(from.positions.part(6, 2), 2);
   shader::BeamItem item = control.get(from.items, 3);
   item.count = 1;

@@ -1,4 +1,4 @@
-// Translations that many ask for at once: each is what it is alone, bit for bit.
+// Translations for concurrent requests: each is the same as alone, bit for bit.
 #include "mulciber/batch_translator.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ TEST_CASE("A translation does not depend on who else is translated") {
   }
   while (batch.step()) {
   }
-  CHECK(most > 6);  // in more than one search
+  CHECK(most > 6);  // the requests ran in more than one search
   BatchTranslator quiet(translator, {.places = 6});
   for (size_t i = 0; i < requests.size(); ++i) {
     INFO("request " << i << ": " << requests[i].text);
@@ -85,7 +85,7 @@ TEST_CASE("A translation does not depend on who else is translated") {
     CHECK(told[i]->ids == alone->ids);
     CHECK(told[i]->score == alone->score);
     CHECK(told[i]->alternatives.size() == alone->alternatives.size());
-    // And beside rounding what the translator says.
+    // Up to rounding the translator gives the same answer: its ids are equal.
     const Translation other = translator.translate(requests[i].text, requests[i].options);
     CHECK(told[i]->ids == other.ids);
   }
@@ -117,7 +117,7 @@ TEST_CASE("A translation that nobody wants any more leaves before the next step"
   REQUIRE(ended.size() == 2);
   CHECK_FALSE(ended[0].complete);
   CHECK_FALSE(ended[1].complete);
-  // Its place has gone to the one that waited.
+  // The request that waited has its slot now.
   CHECK(batch.running() == 2);
   CHECK(batch.waiting() == 0);
   while (batch.step()) {

@@ -1,4 +1,4 @@
-// The C interface: what it gives is what C++ gives, nothing escapes it, and its layout stays.
+// The C interface: its results are those of C++, no exception escapes it, and its layout stays.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -24,8 +24,8 @@ using Catch::Matchers::ContainsSubstring;
 namespace {}  // namespace
 
 TEST_CASE("Sizes of the C interface's structures are as recorded") {
-  // Where this fails the layout has changed: programs built before would break. A new member goes
-  // to the end of a structure that begins with its size; then the record is renewed with it.
+  // A failure here means that the layout has changed: programs built before would break. Add a new
+  // member at the end of a structure that begins with its size; then renew the record with it.
   std::ostringstream layout;
 #define MULCIBER_SIZE(type) layout << #type << " " << sizeof(type) << "\n";
   MULCIBER_SIZE(MulciberPhysicalDevice)
@@ -205,7 +205,7 @@ TEST_CASE("A model's files come from memory or from functions in C") {
   CHECK(translated(model) == expected);
   mulciber_destroy_model(model);
 
-  files[2].byte_count += 100;  // more than the function gives
+  files[2].byte_count += 100;  // more bytes than the function gives
   CHECK(mulciber_open_model_files(c, "pack", count, files.data(), &model) == MULCIBER_ERROR_MODEL);
   CHECK(model == nullptr);
   CHECK_THAT(session.context.message(), ContainsSubstring("model.safetensors"));
@@ -260,7 +260,7 @@ TEST_CASE("Attention maps in C go into a buffer of the host's as C++ gives them"
   const char* text = "The old house stands near the river.";
   REQUIRE(mulciber_begin_translation(c, translator, text, nullptr, &translation) == MULCIBER_OK);
   CHECK(mulciber_begin_attention(c, translator, translation, &attention) ==
-        MULCIBER_ERROR_SETTING);  // it is not done
+        MULCIBER_ERROR_SETTING);  // the task is not done
   session.finish(translation);
   REQUIRE(mulciber_begin_attention(c, translator, translation, &attention) == MULCIBER_OK);
   CHECK_FALSE(mulciber_is_recorded(translation));
@@ -329,7 +329,7 @@ TEST_CASE("What cannot be done in C is a status and a message") {
   mulciber_cancel(nullptr);
   mulciber_destroy_task(nullptr);
 
-  // An older program's structure is shorter: what it lacks counts as 0.
+  // A structure from an older header is shorter: members that it lacks count as 0.
   VulkanHost host;
   const Lent lent(host);
   info = lent.info;
@@ -343,7 +343,7 @@ TEST_CASE("What cannot be done in C is a status and a message") {
   CHECK(mulciber_load_translator(c, device, model, &load, &translator) ==
         MULCIBER_ERROR_OUT_OF_MEMORY);
   CHECK(translator == nullptr);
-  // An exception that a callback throws stays inside too.
+  // An exception that a callback throws does not escape either.
   load.memory_limit = 0;
   load.progress = [](void*, uint64_t, uint64_t) { throw std::runtime_error("of the host"); };
   CHECK(mulciber_load_translator(c, device, model, &load, &translator) == MULCIBER_ERROR_HOST);

@@ -1,4 +1,4 @@
-// Pictures in C: vectors, states and maps are those of C++.
+// Images in C: vectors, states and maps are those of C++.
 #include "mulciber/mulciber_c_pictures.h"
 
 #include <algorithm>
@@ -150,7 +150,7 @@ TEST_CASE("What is no picture is refused in C with the reason") {
   MulciberPicture bad = c_picture(picture);
   bad.width = 0;
   CHECK_THAT(refused(bad), ContainsSubstring("0 x 4 pixels"));
-  bad.width = bad.height = 0xffffffff;  // not read: there is no such memory
+  bad.width = bad.height = 0xffffffff;  // never read: no such memory exists
   CHECK_THAT(refused(bad), ContainsSubstring("4294967295 x 4294967295 pixels"));
   bad = c_picture(picture);
   bad.rgb = nullptr;

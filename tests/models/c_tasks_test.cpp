@@ -1,4 +1,4 @@
-// Tasks in C: what they tell, restart and leave is what it is in C++.
+// Tasks in C: reports, restarts and results are those of C++.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -81,7 +81,7 @@ TEST_CASE("A translation under way tells its text and its beams in C as in C++")
   run_both_to(1000);
   check_both(twin.result());
 
-  // Maps of a text that grows: of the source alone with one token, then of all of it.
+  // Maps of a growing text: first of the source with one token, then of the whole text.
   MulciberTask* attention = nullptr;
   REQUIRE(mulciber_begin_attention_of(c, translator, nullptr, task, 0, 64, &attention) ==
           MULCIBER_OK);
@@ -153,7 +153,7 @@ TEST_CASE("Vectors in slices in C are those in C++") {
   CHECK(mulciber_text(c, task, &text) == MULCIBER_ERROR_SETTING);
   mulciber_destroy_task(task);
 
-  // Rows in place of a text: the embedding of each token is 0, as the buffer is.
+  // Rows of embeddings replace the text: every number of the buffer is 0.25.
   const uint32_t columns = mulciber_embedding_width(encoder);
   const Destination rows(*device, uint64_t{3} * columns);
   std::fill_n(const_cast<float*>(rows.floats()), 3 * columns, 0.25f);
@@ -224,7 +224,7 @@ TEST_CASE("Prompts in parts, logits and states in C are those in C++") {
   CHECK(std::equal(logits.floats(), logits.floats() + 4 * vocabulary, twin_logits.floats()));
   const size_t known = (expected.prompt_ids.size() + expected.ids.size() - 1) * width;
   CHECK(std::equal(states.floats(), states.floats() + known, twin_states.floats()));
-  MulciberTask* attention = nullptr;  // embeddings have no ids to look at
+  MulciberTask* attention = nullptr;  // embeddings have no ids
   CHECK(mulciber_begin_attention_of(c, nullptr, generator, task, 0, 0, &attention) ==
         MULCIBER_ERROR_MODEL);
   mulciber_destroy_task(task);
@@ -284,7 +284,7 @@ TEST_CASE("A device's report and requirements with options in C are those in C++
   CHECK_THAT(more.obstacles, ContainsSubstring("memory"));
   CHECK(mulciber_describe_device(c, nullptr, &report) == MULCIBER_ERROR_SETTING);
 
-  // A priority out of its range is refused, where a device takes one.
+  // A priority out of range is refused, where a device takes one.
   MulciberDeviceInfo info = lent.info;
   info.occupancy_priority = 2;
   MulciberDevice* refused = nullptr;

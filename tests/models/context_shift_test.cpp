@@ -1,4 +1,5 @@
-// Texts that outgrow the context: what is left out, and that the rest is seen as a text of its own.
+// Texts that outgrow the context: which tokens are left out, and that the rest is computed as a
+// text of its own.
 #include "models/generation/context_shift.h"
 #include "models/generation/decoder_model.h"
 #include "mulciber/text_generator.h"
@@ -17,7 +18,7 @@ constexpr const char* kShiftPrompt = "The red hammer";
 
 std::string shift_model() { return (data_dir() / "gemma3").string(); }
 
-/// The same by hand: before every shift a cache that holds nothing.
+/// The expected tokens, computed with a cache that is emptied before every shift.
 std::vector<uint32_t> shifted_by_hand(const std::vector<uint32_t>& prompt) {
   const Checkpoint checkpoint(shift_model());
   const DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
@@ -79,15 +80,15 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
     CHECK(generator.generate(kShiftPrompt, options).ids == shifting.ids);
   }
 
-  // By chance: the same seed, the same answer, whatever the steps per submission.
+  // With sampling, the same seed gives the same answer, whatever the steps per submission.
   options.sampling = Sampling{.temperature = 1.5f, .seed = 3};
   const Generation drawn = generator.generate(kShiftPrompt, options);
   options.steps_per_submission = 3;
   CHECK(generator.generate(kShiftPrompt, options).ids == drawn.ids);
   options.sampling.reset();
 
-  // A prompt that is too long loses its oldest tokens; a conversation that goes on computes only
-  // what is new.
+  // A prompt that is too long loses its oldest tokens; a conversation that continues computes only
+  // the new ones.
   options.max_new_tokens = 3;
   std::string longest;
   for (int i = 0; i < 60; ++i) longest += "nails and a hammer ";
@@ -98,7 +99,7 @@ TEST_CASE("A full context shifts, and the answer is that of the tokens that stay
   const Generation on = generator.generate(longest + "and", options);
   if (on.left_out == cut.left_out) CHECK(generator.statistics().reused_tokens > kKeep);
 
-  // A stop text behind a shift, with nothing but what the tokenizer puts in front kept.
+  // A stop text appears after a shift that keeps only the tokens that the tokenizer puts in front.
   options = {.max_new_tokens = kNew, .ignore_end = true, .shift = true};
   const Generation whole = generator.generate(kShiftPrompt, options);
   const std::string stop = whole.text.substr(whole.text.size() * 3 / 4, 4);

@@ -1,4 +1,4 @@
-// What the tokens of a language model read of one another, and heads that are switched off.
+// Attention weights of a language model's tokens, and heads that are switched off.
 #include <algorithm>
 #include <cmath>
 
@@ -16,8 +16,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// 3 layers of 4 heads; the first two see 5 tokens. Its attentions in expected.safetensors are met
-// by decoder_test.
+// The model has 3 layers of 4 heads; the first two layers see 5 tokens. decoder_test checks its
+// attention weights in expected.safetensors.
 std::string small_model() { return (data_dir() / "gemma3").string(); }
 
 std::unique_ptr<DecoderModel> open_decoder(const ModelOptions& options) {
@@ -83,13 +83,14 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
   CHECK(outside == 0);
   CHECK(worst < 1e-5);
 
-  // As the pass that is compared with reference values has them; keys are kept in 16 bits in both.
+  // The maps match those of the pass that is compared with reference values; both keep keys in 16
+  // bits.
   const auto model = open_decoder({.cache = DataType::kF16});
   CHECK(largest_map_difference(output(*model, ids, "attentions"),
                                std::vector<double>(maps.weights.begin(), maps.weights.end())) <
         1e-6);
 
-  // Several texts, each with its own; and a context that fills, whose last token was never read.
+  // Several texts have maps of their own; each fills its context, so its last token was never read.
   TextGenerator several(shared_handle(), small_model(), {.context = 16, .sequences = 2});
   options.max_new_tokens = 0;
   const std::vector<std::string> prompts = {"The red hammer", "A"};
@@ -132,7 +133,7 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
   CHECK(largest_map_difference(logits, output(*cut, ids, "logits")) < 1e-6);
   CHECK(largest_map_difference(logits, output(*whole, ids, "logits")) > 1e-2);
 
-  // Decoding steps and passes over a prompt agree on it.
+  // Decoding steps and passes over a prompt choose the same tokens without the head.
   const auto last = [](const std::vector<double>& all, const DecoderModel& model) {
     const auto row = std::span(all).last(model.network().vocabulary);
     return static_cast<uint32_t>(std::ranges::max_element(row) - row.begin());
@@ -151,7 +152,7 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
              ContainsSubstring("head 0 of layer 3") && ContainsSubstring("3 layers of 4 heads"));
   CHECK(model_error([] { open_decoder({.masked_heads = {{0, 4}}}); }).has_value());
 
-  // Keys and values of a prompt are other ones without a head.
+  // Without a head, a prompt's keys and values differ.
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "prompt").string();
   TextGenerator saved(shared_handle(), small_model(), {.context = 64});

@@ -1,4 +1,5 @@
-// What single families ask of the decoder network, against computations of the test's own.
+// Features that single families need of the decoder network, against computations of the test's
+// own.
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -76,7 +77,7 @@ class TinyLlama {
     write_file(folder / "config.json", config().dump());
   }
 
-  /// Logits behind one token, which attends to itself alone.
+  /// Logits after one token, which attends to itself alone.
   Values logits() const {
     const Values& table = tensors_.at("model.embed_tokens.weight").second;
     Values stream(table.begin() + kToken * kWidth, table.begin() + (kToken + 1) * kWidth);
@@ -157,7 +158,7 @@ TEST_CASE("What a configuration leaves open or says to be nothing is as in trans
     json.update(changes);
     return family.read(ConfigReader(json, "config.json"));
   };
-  // No cap where it is null, the usual one where nothing is said.
+  // null means no cap; an absent key means the usual cap.
   const DecoderConfig usual = read(kGemma2, Json::object());
   CHECK(usual.attention.soft_cap == 50);
   CHECK(usual.output.soft_cap == 30);
@@ -165,7 +166,7 @@ TEST_CASE("What a configuration leaves open or says to be nothing is as in trans
       read(kGemma2, {{"attn_logit_softcapping", nullptr}, {"final_logit_softcapping", nullptr}});
   CHECK(none.attention.soft_cap == 0);
   CHECK(none.output.soft_cap == 0);
-  // Of SmolLM 3 the layers slide that do not rotate.
+  // In SmolLM 3 the layers without rotation have the sliding window.
   const DecoderConfig sliding = read(kSmolLm3, {{"num_hidden_layers", 4},
                                                 {"use_sliding_window", true},
                                                 {"sliding_window", 8},

@@ -45,7 +45,7 @@ TEST_CASE("Small models of families without a fixture meet every reference value
 }
 
 TEST_CASE("Experts larger than what a descriptor covers take several, and meet their values") {
-  // Its matrices take 23,040 bytes where they gate.
+  // The model's expert matrices take 23,040 bytes where they have a gate.
   DeviceOptions options = options_from_environment({.ignore_verdicts = true});
   options.limits = "storage=16K";
   const std::unique_ptr<Device> narrow = Device::open(options);
@@ -144,7 +144,7 @@ TEST_CASE("A decode step has at most eight dispatches a layer") {
   for (const Node& node : batch.step().nodes())
     dispatches[node.label.substr(0, std::string("layers.0").size())]++;
   REQUIRE(dispatches.count("layers.0") == 1);
-  // A device that binds only four buffers takes two for rotation.
+  // A device that binds only four buffers rotates in two dispatches.
   const int most = shared_device().capabilities().max_storage_buffers < 5 ? 9 : 8;
   for (const auto& [layer, count] : dispatches) {
     INFO(layer);
@@ -166,8 +166,8 @@ TEST_CASE("A decode step of a file of mixed types has at most eight dispatches a
   for (const Node& node : batch.step().nodes())
     dispatches[node.label.substr(0, std::string("layers.0").size())]++;
   const Capabilities& device = shared_device().capabilities();
-  // Devices without subgroup arithmetic take a product per type, those that bind four buffers two
-  // for rotation.
+  // Devices without subgroup arithmetic run a product per type, and devices that bind four buffers
+  // rotate in two dispatches.
   const bool merges = device.has(kSubgroupArithmetic) && device.max_storage_buffers >= 5;
   for (const auto& [layer, count] : dispatches) {
     INFO(layer);
@@ -204,7 +204,7 @@ TEST_CASE("Tokens are scored as the logits of a whole pass say") {
 
 TEST_CASE("Perplexity is of second halves, each chunk with the first token of a text") {
   const auto model = open_decoder(small_decoder());
-  const std::vector<uint32_t> ids = prompt_of(45, 3);  // two chunks of 20, and 5 that are left over
+  const std::vector<uint32_t> ids = prompt_of(45, 3);  // two chunks of 20, and 5 tokens are left
   TokenScorer scorer(shared_device(), model->network(), 20);
   double sum = 0;
   for (uint32_t chunk : {0u, 1u}) {

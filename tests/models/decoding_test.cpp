@@ -1,4 +1,4 @@
-// Settings of a search, its state, and which texts go together; no model needed.
+// Settings of a search, its state, and which texts share a batch; no model needed.
 #include "models/generation/decoding.h"
 
 #include <numeric>
@@ -72,7 +72,7 @@ TEST_CASE("Several ids end a text, and forbidden sequences have any length") {
   from.bad_words_ids = {{9}, {3}, {4, 5}, {3, 3}};
   GenerationSettings settings = generation_settings(from, 64);
   CHECK(settings.ends == std::vector<uint32_t>{0, 3, 7});
-  // An id that ends a text is allowed alone, as transformers has it.
+  // An id that ends a text is allowed alone, as in transformers.
   CHECK(settings.banned == std::vector<uint32_t>{9});
   CHECK(settings.banned_words == std::vector<std::vector<uint32_t>>{{4, 5}, {3, 3}});
   CHECK(settings_refusal(settings).empty());
@@ -165,7 +165,7 @@ TEST_CASE("Batches hold every text once, like lengths together, within their bou
     longest_so_far = lengths[batch.back()];
     CHECK(batch.size() <= 3);
     if (longest == 7) CHECK(batch.size() <= 2);
-    // A text too long for the bounds goes alone.
+    // A text too long for the bounds gets a batch of its own.
     CHECK((batch.size() == 1 || batch.size() * longest <= 36));
   }
   CHECK(seen == std::vector<int>(lengths.size(), 1));

@@ -1,4 +1,4 @@
-// Vectors of texts that are given as the ids of their tokens.
+// Vectors of texts that are given as token ids.
 #include "models/loading/open_files.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-// The library inside an application: on a host's device, in slices, in its command buffers.
+// The library inside an application: on its device, in slices, in its command buffers.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -19,7 +19,7 @@ namespace {
 
 const std::string kText = "The old house stands near the river.";
 
-// Records slices of random budgets until a task is done, which allocates, compiles and submits
+// Records slices of random budgets until the task is done. The task allocates, compiles and submits
 // nothing.
 void record_all(Device& device, HostCommands& commands, FrameTask& task, std::mt19937& random,
                 uint32_t most_us) {
@@ -56,7 +56,7 @@ TEST_CASE("Requirements name what a device offers, and a device made of them has
   const auto adopted = adopt_device(host.lent());
   const std::unique_ptr<Device> opened = Device::open({});
   CHECK(describe(*adopted).name == describe(*opened).name);
-  // At Vulkan 1.2 all that the runtime uses can be had by extensions but cooperative matrices.
+  // At Vulkan 1.2, extensions provide everything that the runtime uses except cooperative matrices.
   const FeatureSet both = kFloat16 | kStorage16 | kStorage8 | kBufferAddress | kSubgroupSizeControl;
   CHECK((adopted->capabilities().features & both) == (opened->capabilities().features & both));
 }
@@ -291,7 +291,7 @@ TEST_CASE("A pipeline cache in the host's hands spares a later run the compiling
   HostDevice lent = host.lent();
   lent.pipeline_cache = cache;
   CHECK(Translator(adopt_device(lent), bundled_model()).translate(kText).complete);
-  lent.pipeline_cache = std::vector<std::byte>(77, std::byte{1});  // damaged: passed over
+  lent.pipeline_cache = std::vector<std::byte>(77, std::byte{1});  // damaged: ignored
   CHECK(Translator(adopt_device(lent), bundled_model()).translate(kText).complete);
 }
 
@@ -319,7 +319,7 @@ TEST_CASE("An answer in slices is the answer in one piece, and leaves the same c
     CHECK(sliced.ids == first.ids);
     CHECK(sliced.text == first.text);
     CHECK(sliced.end == first.end);
-    // The next turn begins with what both hold.
+    // The next turn begins with the tokens that both contexts hold.
     const std::string next = prompt + first.text + " and then";
     const Generation second = whole.generate(next, options);
     CHECK(cut.generate(next, options).ids == second.ids);
@@ -382,7 +382,7 @@ TEST_CASE("A conversation goes on on another device when its own is lost") {
       return DeviceError::Kind::kFailed;
     };
     CHECK(kind_of_failure() == DeviceError::Kind::kLost);
-    lost = false;  // for the library it stays so
+    lost = false;  // the library still counts the device as lost
     CHECK(kind_of_failure() == DeviceError::Kind::kLost);
   }
   VulkanHost host;

@@ -1,5 +1,5 @@
-// BART, M2M-100 and T5: every reference model that is at hand, what their configurations say, and
-// the rules of generation that came with them.
+// BART, M2M-100 and T5: every reference model that is present, their configurations, and the
+// generation rules that came with them.
 #include <algorithm>
 #include <cmath>
 
@@ -52,7 +52,7 @@ std::string t5_refusal(const char* key, const Json& value) {
   return model_error([&] { read_t5(json); }).value_or("");
 }
 
-/// What the small Marian model says with other rules.
+/// The small Marian model's answer with changed rules.
 std::vector<uint32_t> said_by_beams(uint32_t beams,
                                     const std::function<void(GenerationSettings&)>& change) {
   const Checkpoint checkpoint(small_marian());
@@ -94,7 +94,7 @@ TEST_CASE("A T5 configuration is read") {
   CHECK(config.attention.relative_bias->buckets == 32);
   CHECK(config.attention.relative_bias->max_distance == 128);
   CHECK(config.output.multiplier == 1);
-  // Nothing says how long texts get: as long as those it was trained on.
+  // No key limits the length of texts, so the limit is the length that the model was trained on.
   CHECK(config.generation.max_new_tokens == 512);
   Json tied = t5();
   tied["tie_word_embeddings"] = true;
@@ -118,12 +118,12 @@ TEST_CASE("A search keeps the rules on length, repetition and the first token") 
   for (uint32_t beams : {1u, 4u}) {
     INFO(beams << " beams");
     const std::vector<uint32_t> plain = said_by_beams(beams, [](GenerationSettings&) {});
-    CHECK(repeats(plain, 2));  // random weights go round in circles
+    CHECK(repeats(plain, 2));  // random weights repeat themselves
     for (uint32_t n : {1u, 2u, 3u}) {
       INFO("no " << n << "-gram twice");
       const std::vector<uint32_t> ids =
           said_by_beams(beams, [&](GenerationSettings& settings) { settings.no_repeat_ngram = n; });
-      std::vector<uint32_t> all = {272};  // the start counts
+      std::vector<uint32_t> all = {272};  // the start token counts
       all.insert(all.end(), ids.begin(), ids.end());
       CHECK_FALSE(repeats(all, n));
     }
@@ -131,14 +131,14 @@ TEST_CASE("A search keeps the rules on length, repetition and the first token") 
         said_by_beams(beams, [](GenerationSettings& settings) { settings.forced_bos = 33; });
     CHECK(forced.at(0) == 33);
     const std::vector<uint32_t> ended = said_by_beams(beams, [&](GenerationSettings& settings) {
-      settings.ends = {plain.at(2)};  // comes early
+      settings.ends = {plain.at(2)};  // occurs early
       settings.length_penalty = 0;
     });
     CHECK(ended.size() <= 3);
     const std::vector<uint32_t> longer = said_by_beams(beams, [&](GenerationSettings& settings) {
       settings.ends = {plain.at(2)};
       settings.length_penalty = 0;
-      settings.min_length = 12;  // the start counts
+      settings.min_length = 12;  // the start token counts
     });
     CHECK(longer.size() >= 12);
     CHECK(std::find(longer.begin(), longer.begin() + 11, plain.at(2)) == longer.begin() + 11);

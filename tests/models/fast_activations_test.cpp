@@ -1,5 +1,5 @@
-// Activations in blocks of 8-bit integers: which products take them, what they change, what they
-// refuse.
+// Activations in blocks of 8-bit integers: which products take them, how they change logits, and
+// what is refused.
 #include <cmath>
 #include <span>
 
@@ -30,8 +30,7 @@ std::vector<double> logits_of_model(DecoderModel& model, const std::vector<doubl
   return model.forward({{"input_ids", {{1, ids.size()}, ids}}}, wanted).at("logits").values;
 }
 
-/// How far numbers are from those they should be, root mean squares of both, over which it is a
-/// share.
+/// The root mean square of the errors, as a share of the root mean square of the exact numbers.
 double share_lost(std::span<const double> found, std::span<const double> exact) {
   double squares = 0, errors = 0;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -41,8 +40,8 @@ double share_lost(std::span<const double> found, std::span<const double> exact) 
   return std::sqrt(errors / squares);
 }
 
-/// A quantized model of the fixtures, and the logits of a prompt with its dequantized weights and
-/// as llama.cpp has them.
+/// A quantized model of the fixtures, and two sets of logits of a prompt: with its dequantized
+/// weights, and llama.cpp's.
 struct Reference {
   explicit Reference(const std::string& type)
       : model(fixtures_dir() / ("gguf/tiny-" + type + ".gguf")) {
@@ -53,7 +52,7 @@ struct Reference {
     ids = values("input_ids");
     exact = values("logits");
     llama_cpp = values("llama_cpp_logits");
-    // Those of further tokens depend on which tokens were chosen.
+    // Later logits depend on which tokens were chosen.
     const size_t vocabulary = exact.size() / (ids.size() + values("greedy_ids").size() - 1);
     exact.resize(vocabulary * ids.size());
     llama_cpp.resize(exact.size());
@@ -68,8 +67,9 @@ bool takes_integers() {
 
 }  // namespace
 
-// llama.cpp quantizes activations of all its products, and loses 2.4 to 3.5 % of what logits of
-// these models are. A quarter more is for other roundings; products that are wrong lose all.
+// llama.cpp quantizes the activations of all its products, and its error is 2.4 to 3.5 % of these
+// models' logits. A quarter more is allowed for other roundings; a wrong product has an error of
+// 100 %.
 TEST_CASE("Fast activations lose no more than llama.cpp's") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const std::string type = GENERATE("Q8_0", "Q4_K_M");
@@ -81,7 +81,7 @@ TEST_CASE("Fast activations lose no more than llama.cpp's") {
                llama_cpp = share_lost(reference.llama_cpp, reference.exact);
   INFO(type << " loses " << lost << ", llama.cpp " << llama_cpp);
   CHECK(lost <= 1.25 * llama_cpp);
-  // Where a device has no such products nothing is lost (decoder_test.cpp has the bound), and else
+  // Where a device has no such products nothing is lost (decoder_test.cpp has the bound); elsewhere
   // something must be.
   CHECK((lost > 1e-3) == takes_integers());
 }
@@ -109,12 +109,12 @@ TEST_CASE("The products of a layer take integers, and norms write them") {
   CHECK(std::get<FeedForward>(first.feed_forward).up.integers);
   CHECK(std::get<FeedForward>(first.feed_forward).down.integers);
   CHECK(first.after_feed_forward.for_integers);
-  CHECK_FALSE(last.after_feed_forward.for_integers);  // what the output product takes stays in f32
+  CHECK_FALSE(last.after_feed_forward.for_integers);  // the output product takes f32
 }
 
 TEST_CASE("Memory is planned for activations in blocks, and answers repeat") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  // One of its own: what it has handed out at most is of interest.
+  // The test opens a device of its own, to read the peak of the memory that it handed out.
   const std::shared_ptr<Device> device =
       Device::open(options_from_environment({.ignore_verdicts = true}));
   const GeneratorOptions loading = {.load = {.fast_activations = true}, .context = 96};

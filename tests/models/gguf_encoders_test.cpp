@@ -1,5 +1,5 @@
-// GGUF files of encoders (tools/fixtures/gguf_encoders.py) against the folders that they were made
-// of: ids of texts and pairs, vectors, labels, and what is refused.
+// GGUF files of encoders (tools/fixtures/gguf_encoders.py) compared with the folders they were made
+// from: ids of texts and pairs, vectors, labels, and what is refused.
 #include <cmath>
 
 #include "models/loading/open_files.h"
@@ -44,7 +44,7 @@ double largest_vector_difference(std::span<const float> a, std::span<const float
   return largest;
 }
 
-/// pooling: what the file says, where it says something.
+/// pooling: the file's own, where it names one.
 void check_same_vectors(const fs::path& gguf, const fs::path& folder, Pooling pooling,
                         double bound) {
   const std::vector<TextVector> found =
@@ -69,7 +69,7 @@ void check_same_labels(const fs::path& gguf, const fs::path& folder, double boun
     CHECK(largest_vector_difference(labels[i].logits, wanted[i].logits) < bound);
 }
 
-/// A copy of a file in which the bytes at `offset` behind a text are others.
+/// A copy of a file with other bytes at `offset` from the start of `text`.
 std::string changed(const TemporaryFolder& folder, const std::string& name, const std::string& text,
                     size_t offset, const std::string& bytes) {
   std::string whole = read_file(file(name));
@@ -109,7 +109,7 @@ TEST_CASE("What a GGUF file of an encoder says wrong is refused by its key") {
   const auto embedding = [&](const std::string& path) {
     return model_error([&] { TextEncoder(shared_handle(), path); }).value_or("no error");
   };
-  // A key is followed by its type, four bytes, and its value.
+  // A key is followed by its type (four bytes) and its value.
   const std::string causal = "bert.attention.causal", pooling = "bert.pooling_type";
   CHECK_THAT(embedding(changed(folder, "roberta_cls", causal, causal.size() + 4, {"\1", 1})),
              ContainsSubstring("metadata 'bert.attention.causal' is true"));

@@ -1,5 +1,6 @@
-// GGUF files of families beside Llama, one of them split, against folders of the same weights. The
-// files' names and layouts are those of the gguf package (tools/fixtures/gguf_families.py).
+// GGUF files of families besides Llama, one of them split, compared with folders of the same
+// weights. The files' names and layouts are those of the gguf package
+// (tools/fixtures/gguf_families.py).
 #include <cmath>
 #include <set>
 
@@ -19,7 +20,7 @@ namespace {
 
 fs::path families() { return data_dir() / "gguf_families"; }
 
-/// What a model makes of these ids: logits, then the 16 likeliest ids behind them.
+/// The model's logits of these ids, then the 16 ids that a greedy search adds.
 std::pair<std::vector<double>, std::vector<double>> answer(const fs::path& path) {
   const std::vector<double> ids = {257, 32, 104, 259, 32, 7, 200, 262, 110, 261, 1};
   const Checkpoint checkpoint(path);
@@ -31,8 +32,8 @@ std::pair<std::vector<double>, std::vector<double>> answer(const fs::path& path)
           model.search({{"input_ids", {{1, ids.size()}, ids}}}, config, 1).at("output_ids").values};
 }
 
-/// The file with `from`, a key of its metadata or a part of one, renamed to a text of the same
-/// length.
+/// A copy of the file in which `from`, a metadata key or a part of one, is renamed to a text of the
+/// same length.
 void rename_in(const fs::path& source, const fs::path& target, const std::string& from,
                const std::string& to) {
   std::string bytes = read_file(source);
@@ -54,7 +55,7 @@ TEST_CASE("GGUF files of GPT-2, Qwen 2 and Qwen 3 are the models of their folder
   const auto [logits, ids] = answer(families() / folder);
   const auto [gguf_logits, gguf_ids] = answer(families() / file);
   CHECK(gguf_ids == ids);
-  CHECK(std::set<double>(ids.begin(), ids.end()).size() > 5);  // no model that says one thing
+  CHECK(std::set<double>(ids.begin(), ids.end()).size() > 5);  // the model does not repeat one id
   REQUIRE(gguf_logits.size() == logits.size());
   double worst = 0;
   for (size_t i = 0; i < logits.size(); ++i)
@@ -102,7 +103,7 @@ TEST_CASE("A GGUF file's sampling keys are the default") {
   CHECK(sampling.repetition_penalty == 1.125f);
   CHECK(sampling.penalty_window == 48);
 
-  // Without a window: the whole context.
+  // Without penalty_last_n the window is the whole context.
   const TemporaryFolder folder;
   rename_in(families() / "qwen2.gguf", folder.path() / "whole.gguf", "penalty_last_n",
             "penalty_last_m");

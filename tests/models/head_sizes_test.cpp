@@ -1,5 +1,5 @@
-// Decoders whose heads have any even size, made on the spot, against logits in double precision:
-// those of a whole pass, and those by which each next token is chosen.
+// Decoders with heads of any even size, made at run time, against logits in double precision: of a
+// whole pass, and those by which each next token is chosen.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -88,12 +88,12 @@ void write(const Made& model, const std::filesystem::path& folder) {
   write_file(folder / "config.json", config.dump());
 }
 
-/// What the library computes, once more as papers have it, for one token after another.
+/// The library's computation written a second time from the papers, one token after another.
 class Reference {
  public:
   explicit Reference(const Made& model) : model_(model), keys_(kLayers), values_(kLayers) {}
 
-  /// Logits behind the token.
+  /// Logits after the token.
   Numbers take(uint32_t id) {
     const Numbers& table = model_.at("model.embed_tokens");
     Numbers stream(table.begin() + id * kWidth, table.begin() + (id + 1) * kWidth);
@@ -130,7 +130,7 @@ class Reference {
     normalize(x.data(), x.size(), model_.at(name));
     return x;
   }
-  /// Each head normalized, where there are gains, and rotated by the position.
+  /// Normalizes each head, where there are gains, and rotates it by the position.
   void turn(Numbers& heads, const std::string& gains) const {
     const uint32_t half = model_.rotated / 2;
     for (size_t first = 0; first < heads.size(); first += model_.head_size) {
@@ -170,11 +170,11 @@ class Reference {
   }
 
   const Made& model_;
-  std::vector<std::vector<Numbers>> keys_, values_;  // of each layer and position
+  std::vector<std::vector<Numbers>> keys_, values_;  // by layer and position
   double position_ = 0;
 };
 
-/// A pass over a prompt, and tokens behind it, with keys and values kept in a type.
+/// Checks a pass over a prompt and the tokens after it, with keys and values stored in `cache`.
 void check(const Made& made, const std::filesystem::path& folder, DataType cache) {
   INFO("heads of " << made.head_size << ", of which " << made.rotated << " rotate, "
                    << name_of(cache) << " caches");
@@ -193,7 +193,7 @@ void check(const Made& made, const std::filesystem::path& folder, DataType cache
     last = reference.take(id);
     expected.insert(expected.end(), last.begin(), last.end());
   }
-  // A key in 16 bits has 11 of them.
+  // A key in 16 bits has 11 significant bits.
   const double tolerance = cache == DataType::kF32 ? 2e-5 : 5e-3;
   CHECK(difference(found, expected) < tolerance);
 
@@ -212,7 +212,8 @@ void check(const Made& made, const std::filesystem::path& folder, DataType cache
 
 TEST_CASE("Heads of any even size up to 256 meet their values in double precision") {
   for (const uint32_t head_size : share_of({2u, 6u, 10u, 14u, 18u, 34u, 66u, 130u, 254u, 256u})) {
-    // The last head rotates in part: by an odd number of pairs, in a head of whole fours.
+    // The last head size rotates only a part of each head: an odd number of pairs, in a head whose
+    // size is a multiple of four.
     const bool gains = head_size % 3 != 2;
     const Made made = make(head_size, head_size == 256 ? 126 : head_size, gains);
     const TemporaryFolder folder;

@@ -1,5 +1,5 @@
-// Numbers that never pass the host: logits, states and vectors into its buffers, embeddings from
-// one.
+// Results that never pass the CPU: logits, states and vectors go into the application's buffers,
+// embeddings come from one.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -29,7 +29,7 @@ std::vector<float> copied(const Destination& from, uint64_t count) {
   return {from.floats(), from.floats() + count};
 }
 
-/// Records slices of random budgets until a task is done, without an allocation or a pipeline.
+/// Records slices of random budgets until a task is done. No slice allocates or makes a pipeline.
 void record_at_random(Device& device, HostCommands& commands, FrameTask& task, uint32_t seed) {
   std::mt19937 random(seed);
   const uint64_t allocations = device.counters().allocations,
@@ -150,7 +150,7 @@ TEST_CASE("Each step leaves the logits that its token was chosen from") {
     const auto best = std::max_element(row, row + static_cast<std::ptrdiff_t>(vocabulary));
     CHECK(static_cast<uint32_t>(best - row) == whole.ids[i]);
   }
-  // Where slices are cut changes no bit.
+  // The cuts between slices change no bit.
   const auto part = static_cast<std::ptrdiff_t>(whole.ids.size() * vocabulary);
   const std::vector<float> again = logits_of(kRows, 2);
   CHECK(std::equal(logits.begin(), logits.begin() + part, again.begin()));
@@ -196,7 +196,7 @@ TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
   };
   std::vector<uint32_t> ids = whole.prompt_ids;
   ids.insert(ids.end(), whole.ids.begin(), whole.ids.end());
-  const size_t known = ids.size() - 1;  // the last was chosen, and not read
+  const size_t known = ids.size() - 1;  // the last token was chosen but not read
   const std::vector<float> states = states_of(96, 1);
   const std::vector<float> again = states_of(96, 2);
   CHECK(std::equal(again.begin(), again.begin() + static_cast<ptrdiff_t>(known * width),
@@ -207,7 +207,7 @@ TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
       model->forward({{"input_ids", {{1, ids.size()}, {ids.begin(), ids.end()}}}}, wanted)
           .at("hidden_states")
           .values;
-  const size_t last = all.size() - ids.size() * width;  // of the last layer
+  const size_t last = all.size() - ids.size() * width;  // in the last layer
   double worst = 0, largest = 0;
   for (size_t i = 0; i < known * width; ++i) {
     worst = std::max(worst, std::abs(all[last + i] - double{states[i]}));
@@ -215,8 +215,9 @@ TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
   }
   CHECK(largest > 0.5);
   CHECK(worst < 2e-3 * largest);
-  // Of fewer rows than tokens the last stay, each in its place. Steps that were begun before the
-  // end was known may have followed: the answer's limit is known, so there are none.
+  // With fewer rows than tokens, the last tokens' states stay, each in row token % rows. Steps that
+  // were begun before the end was known may write more rows; there are none here, because the
+  // answer's limit is known.
   const std::vector<float> ring = states_of(7, 3);
   for (size_t token = known - 7; token < known; ++token) {
     const auto row = ring.begin() + static_cast<ptrdiff_t>(token % 7 * width);
@@ -265,7 +266,8 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
     from.size = tokens * width * 4;
     return PromptPart{.text = "", .embeddings = from, .tokens = static_cast<uint32_t>(tokens)};
   };
-  // All of them, begin of text included: the same passes, and so the same bits.
+  // With embeddings for all tokens, begin of text included, the passes and so the bits are the
+  // same.
   GenerateOptions bare = options;
   bare.add_special = false;
   const auto [of_rows, row_logits] = logits_of({part(0, ids.size())}, bare);
@@ -273,7 +275,7 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
   CHECK(of_rows.text == expected.text);
   CHECK(row_logits == logits);
   CHECK(of_rows.prompt_ids == std::vector<uint32_t>(ids.size(), kNoTokenId));
-  // Between texts, in two parts: other passes, which add in another order.
+  // With embeddings between texts, in two parts, the passes differ and add in another order.
   const std::vector<uint32_t> front =
       generator.generate("The red", {.max_new_tokens = 1}).prompt_ids;
   REQUIRE(front.size() <= ids.size());
@@ -287,9 +289,9 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
   for (size_t i = 0; i < logits.size(); ++i)
     worst = std::max(worst, std::abs(double{logits[i]} - double{mixed_logits[i]}));
   CHECK(worst < 1e-2);
-  // What stands in front of texts stands in front of embeddings too: one token more.
+  // The token that is put in front of texts is put in front of embeddings too: one token more.
   CHECK(logits_of({part(1, 3)}, options).first.prompt_ids.size() == 4);
-  // Embeddings are never taken for those of another prompt.
+  // Embeddings are never mistaken for those of another prompt.
   {
     GenerationTask task(generator, parts, options);
     record_at_random(*device, commands, task, 7);
@@ -313,7 +315,7 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
   wrong = part(0, 4);
   wrong.tokens = 95;
   wrong.embeddings.size = 95 * width * 4;
-  CHECK_THROWS_AS(GenerationTask(generator, {wrong}, options), ModelError);  // no room
+  CHECK_THROWS_AS(GenerationTask(generator, {wrong}, options), ModelError);  // too long
   CHECK_THROWS_AS(GenerationTask(generator, std::vector<PromptPart>(), bare), ModelError);
 }
 
@@ -321,18 +323,19 @@ TEST_CASE("A task's programs stay until they ran, however many others were there
   VulkanHost host;
   const auto device = adopt_device(host.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 96});
-  // Of so many tokens or little more, none of which an earlier prompt began with.
+  // A prompt of `tokens` tokens or a few more, whose first token no earlier prompt had.
   const auto prompt_of_tokens = [&](size_t tokens) {
     std::string text = std::to_string(tokens);
     while (generator.count_tokens(text) < tokens) text += " hammer";
     return text;
   };
   const GenerateOptions options = {.max_new_tokens = 2, .ignore_end = true};
-  // Passes of 8, 16, 32 and 64 tokens: there is room for no more. The task's are of 64 and 16.
+  // Passes of 8, 16, 32 and 64 tokens: the cache of programs holds no more. The task's passes are
+  // of 64 and 16.
   for (const size_t tokens : {5, 12, 24, 56}) generator.generate(prompt_of_tokens(tokens), options);
   HostCommands commands(host);
   GenerationTask task(generator, prompt_of_tokens(74), options);
-  // The generator is the task's meanwhile.
+  // Meanwhile the generator belongs to the task.
   CHECK_THROWS_AS(GenerationTask(generator, kOutputsPrompt, options), SettingError);
   CHECK_THROWS_AS(generator.generate(kOutputsPrompt, options), SettingError);
   CHECK_THROWS_AS(generator.save_cache(), SettingError);

@@ -1,4 +1,4 @@
-// The public classes for pictures, over the bundled model of digits and the reference models.
+// The public classes for images, over the bundled model of digits and the reference models.
 #include <cmath>
 #include <fstream>
 #include <numeric>
@@ -29,7 +29,7 @@ struct LabelledPictures {
   std::vector<std::string> labels;
 };
 
-/// The digits that training held out: tiles of 8 by 8 pixels, 20 in a row.
+/// The digits that training held out: tiles of 8 by 8 pixels, 20 to a row.
 LabelledPictures held_out_digits() {
   constexpr uint32_t kSide = 8, kAcross = 20;
   const Picture sheet = read_picture((data_dir() / "digits.png").string());
@@ -68,7 +68,7 @@ double length_of(std::span<const float> values) {
 TEST_CASE("The bundled model knows 97 of a hundred digits that it has not seen") {
   LabelledPictures digits = held_out_digits();
   REQUIRE(digits.pictures.size() == 359);
-  // All of them would take SwiftShader a minute and more.
+  // SwiftShader would need more than a minute for all of them.
   const bool slow = shared_device().capabilities().name.find("SwiftShader") != std::string::npos;
   if (slow) {
     digits.pictures.resize(60);
@@ -91,14 +91,14 @@ TEST_CASE("The bundled model knows 97 of a hundred digits that it has not seen")
   INFO(right << " of " << found.size());
   CHECK(right >= digits.pictures.size() * 97 / 100);
   CHECK(reported == found.size());
-  // 64 pictures at once, where a tensor of theirs fits a binding.
+  // A batch has 64 images, where a tensor of so many fits a binding.
   const size_t batches = slow ? 1 : 6;
   if (shared_device().capabilities().max_storage_range >= 64 << 20)
     CHECK(classifier.statistics().batches == batches);
   else
     CHECK(classifier.statistics().batches >= batches);
   CHECK(classifier.statistics().peak_device_bytes > 0);
-  // Alone as in a batch.
+  // An image alone gets the logits that it gets in the batch.
   const PictureLabels alone = classifier.classify(digits.pictures[5]);
   for (size_t i = 0; i < alone.logits.size(); ++i)
     CHECK(alone.logits[i] == Approx(found[5].logits[i]).margin(1e-4));
@@ -125,7 +125,7 @@ TEST_CASE("Attention of a picture is a share for each patch, and so is the rollo
     const auto weights = std::span(attention.maps).subspan(map * patches, patches);
     const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     CHECK(sum > 0);
-    CHECK(sum <= 1.0001);  // the class token has its own share
+    CHECK(sum <= 1.0001);  // the rest is the class token's
   }
   const double rolled = std::accumulate(attention.rollout.begin(), attention.rollout.end(), 0.0);
   CHECK(attention.rollout.size() == patches);
@@ -166,7 +166,7 @@ TEST_CASE("Pictures that are none, and models that do something else, are refuse
 
 TEST_CASE("CLIP and SigLIP say which text fits, with what the reference gives for both") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  // CLIP's fixture brings no preprocessor_config.json; SigLIP's has its own.
+  // CLIP's fixture has no preprocessor_config.json; SigLIP's has its own.
   ImageTextMatcher matcher(lent_device(), (fixtures_dir() / "models2/siglip").string());
   CHECK_FALSE(matcher.probabilities_add_up());
   const std::vector<std::string> texts = {"The red hammer strikes the anvil.", "a"};

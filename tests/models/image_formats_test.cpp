@@ -1,4 +1,4 @@
-// Copies into a host's images of every format, against the numbers themselves.
+// Copies into an application's images of every format, compared with the numbers themselves.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -25,7 +25,7 @@ namespace {
 
 struct Format {
   VkFormat format;
-  uint32_t bytes;  // of a texel
+  uint32_t bytes;  // bytes per texel
 };
 constexpr Format kFormats[] = {{VK_FORMAT_R32_SFLOAT, 4},     {VK_FORMAT_R16_SFLOAT, 2},
                                {VK_FORMAT_R8_UNORM, 1},       {VK_FORMAT_R16_UNORM, 2},
@@ -42,8 +42,7 @@ bool can_copy_into(const VulkanHost& host, VkFormat format) {
   return (properties.optimalTilingFeatures & kBoth) == kBoth;
 }
 
-/// Steps from where a texel should be, at worst: of its own format's, floats in units in the last
-/// place.
+/// The texel's largest error, in steps of its own format; for floats in units in the last place.
 double steps_off(const Format& format, const uint8_t* texel, float x) {
   const double unit = std::clamp(double{x}, 0.0, 1.0);
   const auto word = [&](auto of) {
@@ -63,8 +62,8 @@ double steps_off(const Format& format, const uint8_t* texel, float x) {
   }
 }
 
-/// How far a conversion may be off: half a step and the rounding of the product before it; either
-/// neighbour of a half float.
+/// The error that a conversion may have: half a step and the rounding of the product before it; for
+/// a half float, either neighbour.
 double most_off(const Format& format) {
   switch (format.format) {
     case VK_FORMAT_R32_SFLOAT: return 0;
@@ -88,12 +87,13 @@ TEST_CASE("Numbers become texels of every format, a part of the rows at a time")
       device->memory().allocate(numbers.size() * sizeof(float), MemoryUsage::kActivations);
   upload(*device, memory.view(), std::as_bytes(std::span(numbers)));
   const PaddedRows rows = {memory.view(), kRows, kColumns, kStride};
-  // Room for all of them, for three rows, and for one.
+  // The copies have memory for all rows, for three rows, and for one.
   for (const uint32_t at_once : {kRows, 3u, 1u}) {
     ImageCopies copies(*device, {.rows = at_once, .stride = kStride});
     for (const Format& format : kFormats) {
       if (!can_copy_into(host, format.format)) continue;
-      // Twice in one command buffer, below one another: the second waits for what it takes over.
+      // Two copies in one command buffer, one below the other: the second waits before it reuses
+      // the first one's memory.
       HostPicture picture(host, format.format, format.bytes, {kColumns + 2, 2 * kRows});
       const uint64_t allocations = device->counters().allocations,
                      pipelines = device->counters().pipelines;

@@ -1,4 +1,4 @@
-// Descriptions of checkpoints, and refusals of bad ones.
+// Descriptions of checkpoints, and refusals of malformed ones.
 #include "models/loading/inspect.h"
 #include "models/loading/open_files.h"
 

@@ -1,5 +1,5 @@
-// Pages of keys and values: what is found again, what is copied, what gives way, and that none is
-// lost.
+// Pages of keys and values: which are found again, which are copied, which are evicted, and that
+// none is lost.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -18,7 +18,7 @@ std::vector<uint32_t> text_of(uint32_t count, uint32_t first = 0) {
   return text;
 }
 
-/// Takes a text in as a scheduler does, chunk by chunk. Returns tokens that were there.
+/// Feeds a text as a scheduler does, chunk by chunk. Returns the number of tokens that were cached.
 uint32_t take_in(SlotPages& pages, uint32_t slot, const std::vector<uint32_t>& text, uint32_t chunk,
                  bool exact = true) {
   SlotPages::Copy copy;
@@ -46,7 +46,7 @@ TEST_CASE("What two texts begin with is stored once") {
   CHECK(pages.available() == 20 - 5);
   for (uint32_t i = 0; i < 3; ++i) CHECK(pages.table(0)[i] == pages.table(1)[i]);
   CHECK(pages.table(0)[3] != pages.table(1)[3]);
-  // Both at once: the second finds what the first has computed meanwhile.
+  // Two texts come together: the second finds what the first has computed meanwhile.
   const std::vector<uint32_t> fresh = text_of(9, 500);
   SlotPages::Copy copy;
   CHECK(pages.adopt(2, std::span(fresh).first(8), true, 0, copy) == 0);
@@ -65,7 +65,7 @@ TEST_CASE("Texts that part within a page share what comes before, and get a copy
   std::vector<uint32_t> text = text_of(21);
   take_in(pages, 0, text, 4);
   pages.leave(0, text);
-  // Exact up to the last whole chunk, of which 8 and 12 lie within a page.
+  // A text is exact up to the last whole chunk; 8 and 12 tokens end within a page.
   std::vector<uint32_t> other = text_of(14);
   other.push_back(99);
   other.push_back(98);
@@ -75,7 +75,7 @@ TEST_CASE("Texts that part within a page share what comes before, and get a copy
   CHECK(copy.from != copy.to);
   CHECK(pages.table(0)[1] == copy.to);
   pages.leave(0, {});
-  // Tokens that were chosen are there for those who take them as they are.
+  // Generated tokens are found by callers that accept inexact keys.
   std::vector<uint32_t> turn = text_of(21);
   turn.push_back(7);
   CHECK(pages.adopt(0, turn, true, 0, copy) == 20);
@@ -83,7 +83,7 @@ TEST_CASE("Texts that part within a page share what comes before, and get a copy
   CHECK(pages.adopt(0, turn, false, 0, copy) == 21);
   CHECK(copy.tokens == 5);
   REQUIRE(pages.reserve(0, 22));
-  // What follows them is no more exact than they are.
+  // Tokens after inexact ones are inexact too.
   pages.computed(0, turn, 21);
   pages.leave(0, turn);
   turn.push_back(8);
@@ -101,7 +101,8 @@ TEST_CASE("What was not used for the longest time gives way, from its end on") {
   pages.leave(0, one);
   take_in(pages, 0, two, 4);
   pages.leave(0, two);
-  // Used again, it is the younger one: of `one` 8 tokens are found, for the last is fed anyway.
+  // Use makes `one` the more recent text. 8 of its tokens are found, because the last token is
+  // always fed.
   SlotPages::Copy copy;
   CHECK(pages.adopt(0, std::span(one).first(11), true, 0, copy) == 8);
   pages.leave(0, {});
@@ -121,7 +122,7 @@ TEST_CASE("What was not used for the longest time gives way, from its end on") {
 }
 
 TEST_CASE("A text leaves pages before its window, and is found by what it reads") {
-  // Ten positions before a token: a text of 40 tokens reads two pages and a half.
+  // A token reads ten positions before it: a text of 40 tokens reads two pages and a half.
   SlotPages pages(2, 9, 4, 4, 10);
   CHECK(pages.most_pages(12) == 3);
   CHECK(pages.most_pages(4000) == 6);
@@ -136,20 +137,20 @@ TEST_CASE("A text leaves pages before its window, and is found by what it reads"
   CHECK(pages.held(0) == 4);
   CHECK(pages.table(0)[5] == 0);
   CHECK(pages.table(0)[6] > 0);
-  // The first pages were taken for the last ones; what follows them is found all the same.
+  // The text's first pages were reused for its last ones; the rest is still found.
   SlotPages::Copy copy;
   CHECK(pages.needs(text, true, 44) == 1);
   CHECK(pages.adopt(1, text, true, 0, copy) == 40);
   CHECK(pages.held(1) == 3);
   for (uint32_t i = 7; i < 10; ++i) CHECK(pages.table(1)[i] == pages.table(0)[i]);
-  // One that ends before cannot be: what it reads is gone.
+  // A text that ends earlier is not found: the pages that it reads are gone.
   pages.leave(0, text);
   CHECK(pages.adopt(0, std::span(text).first(16), true, 0, copy) == 0);
   CHECK(pages.adopt(0, std::span(text).first(36), true, 0, copy) == 36);
   pages.leave(0, {});
   pages.leave(1, {});
   CHECK(pages.available() == 8);
-  // What is others' in no case: pages are left one by one.
+  // A text that is not to be found again lets go of its pages one by one.
   for (uint32_t first = 0; first < 200; ++first) {
     if (pages.outgrown(0, first)) pages.let_go(0, first, {});
     REQUIRE(pages.reserve(0, first + 1));
@@ -163,10 +164,10 @@ TEST_CASE("No page is lost, given twice, or written by one while another reads i
   constexpr uint32_t kSlots = 5, kPages = 15, kPage = 4, kChunk = 2;
   for (uint32_t seed = 1; seed <= 8; ++seed) {
     std::mt19937 random(seed);
-    // The last two where texts read nothing farther back.
+    // In the last two runs texts read only `reach` positions back.
     const uint32_t reach = seed > 6 ? 2 * seed - 7 : KeptPages::kAll;
     SlotPages pages(kSlots, kPages, kPage, kChunk, reach);
-    // What stands in memory: the text up to each position, as a number.
+    // The contents of memory: for each position, the text up to it, as a number.
     std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> memory;
     std::vector<std::vector<uint32_t>> texts(kSlots);
     std::vector<uint32_t> lengths(kSlots);
@@ -239,7 +240,7 @@ TEST_CASE("No page is lost, given twice, or written by one while another reads i
           if (table[i] > 0) {
             held.insert(table[i]);
           } else {
-            CHECK((i + 1) * kPage + reach <= lengths[other]);  // nothing reads it
+            CHECK((i + 1) * kPage + reach <= lengths[other]);  // no token reads it
           }
         }
       }

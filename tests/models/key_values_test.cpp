@@ -1,4 +1,4 @@
-// Keys and values in q8_0: what they change, what is kept of them, what they refuse.
+// Keys and values in q8_0: how they change logits, how they are saved, and what is refused.
 #include <algorithm>
 #include <cmath>
 
@@ -46,10 +46,10 @@ std::vector<double> key_value_logits(DecoderModel& model, const std::vector<uint
 
 }  // namespace
 
-// A number is off by up to half of 1/127 of the largest of its 32, 0.5 % of their usual size on
-// average, where f16 is off by 0.02 %. Scores, and so weights, are off by more where scores are
-// large. By these shares of the logits' usual size the logits of small random models may be off, on
-// average and at most.
+// A number in q8_0 is off by up to half of 1/127 of the largest of its block of 32: by 0.5 % of
+// their usual size on average, where f16 is off by 0.02 %. Scores, and so weights, are off by more
+// where scores are large. The bounds are shares of the logits' usual size, for the average and the
+// largest error of small models with random weights.
 constexpr double kUsual = 0.03, kLargest = 0.15;
 
 TEST_CASE(
@@ -104,7 +104,7 @@ TEST_CASE("A row of q8_0 is saved, forked and restored, and mixes with no other 
       batch.generate({.prompts = {{prompt.back()}, {prompt.back()}}, .max_new_tokens = 12});
   CHECK(forked.rows[0].ids == expected);
   CHECK(forked.rows[1].ids == expected);
-  // 34 bytes for every 32 numbers, and no more than 16 to fill up.
+  // A block of 32 numbers takes 34 bytes, and padding at most 15.
   const uint64_t columns = model->network().decoder.layers[0].attention.cache_columns();
   CHECK(saved.layers[0].size() <= begin.size() * (columns / 32 * 34 + 15));
 
@@ -134,7 +134,7 @@ TEST_CASE("A prompt's file of q8_0 is read by q8_0 alone") {
   CHECK(second.statistics().reused_tokens > 0);
   CHECK_THAT(model_error([&] { halves.load_cache(file); }).value_or(""),
              ContainsSubstring("other settings"));
-  // Near half of the memory, and the plan knows.
+  // Keys and values take little more than half of the memory, and the plan counts it.
   const auto bytes = [&](KeyValueStorage storage) {
     return TextGenerator::predict(*device, model_with_blocks().string(),
                                   {.key_values = storage, .context = 96})

@@ -1,5 +1,5 @@
-// Models with latent attention keep a narrow vector of each token and what rotates of its key, and
-// nothing that grows with their heads.
+// Models with latent attention store for each token a narrow vector and the rotated part of its
+// key; nothing grows with the number of heads.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,7 +21,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// One has the way to keys and values in one matrix, the other in two.
+/// One model has the up-projections of keys and values in one matrix, the other in two.
 std::filesystem::path latent_model(const char* name) {
   return source_dir() / "tests/data/gguf_decoders" / (std::string(name) + ".gguf");
 }
@@ -32,8 +32,8 @@ std::vector<uint32_t> latent_ids(const DecoderModel& model, uint32_t length) {
   return ids;
 }
 
-/// Logits of a sequence in pages, its prompt fed in chunks of that many tokens, and those of steps
-/// behind it.
+/// Logits of a sequence in pages: of its prompt, fed in chunks of `chunk` tokens, and of the steps
+/// after it.
 std::vector<std::vector<float>> paged_logits(const DecoderModel& model, uint32_t chunk) {
   SequenceSlots slots(shared_device(), model.network(), {.slots = 2, .context = 64, .chunk = 16});
   const std::vector<uint32_t> prompt = latent_ids(model, 32);
@@ -49,7 +49,8 @@ std::vector<std::vector<float>> paged_logits(const DecoderModel& model, uint32_t
   return logits;
 }
 
-/// A model with random weights whose latent keys are whole blocks, 32 numbers that rotate and 64.
+/// A model with random weights whose latent keys are whole blocks: 32 rotated numbers and 64
+/// others.
 void write_model_of_blocks(const std::filesystem::path& folder) {
   const nlohmann::json config = {{"model_type", "deepseek_v2"},    {"hidden_size", 64},
                                  {"intermediate_size", 96},        {"kv_lora_rank", 64},
@@ -63,7 +64,7 @@ void write_model_of_blocks(const std::filesystem::path& folder) {
                                  {"rope_theta", 10000.0},          {"hidden_act", "silu"},
                                  {"tie_word_embeddings", false},   {"vocab_size", 96}};
   write_file(folder / "config.json", config.dump());
-  // Enough for the configuration to be read; the weights follow from it.
+  // An empty file is enough to read the configuration; the weights follow from it.
   write_file(folder / "model.safetensors", tensor_bytes({}));
   MadeTensors tensors;
   std::mt19937 random(5);

@@ -1,4 +1,5 @@
-// Models from the host's memory and from functions of its own: the bits of those from paths.
+// Models from the application's memory and from its functions: their bits are those of models from
+// paths.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,12 +21,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A model's files in memory, and how the host's functions give them.
+/// A model's files in memory, and functions that give their bytes as an application would.
 struct Pack {
   std::map<std::string, std::string> files;
   size_t calls = 0, largest = 0;
 
-  /// Of a folder all files, otherwise the parts beside a file.
+  /// For a folder, all files; with `part`, the files whose names begin with it.
   explicit Pack(const fs::path& folder, const std::string& part = "") {
     for (const auto& entry : fs::recursive_directory_iterator(folder))
       if (entry.is_regular_file() && entry.path().filename().string().find(part) == 0)
@@ -78,7 +79,7 @@ std::map<std::string, std::string> weights_of_files(const OpenModel& model) {
   return std::move(sink.weights);
 }
 
-/// By path, from memory and from functions: the bits of the same model.
+/// Opens a model by path, from memory and from functions, and checks that the bits are the same.
 template <typename Check>
 void check_all_ways(const std::string& path, Pack& pack, const Check& check) {
   const auto by_path = open_model(path);
@@ -112,7 +113,7 @@ TEST_CASE("A folder from memory and from functions is that of a path") {
     CHECK(answers.back().ids == answers.front().ids);
     CHECK(inspect(*model).at("tokenizer") == tokenizer);
   });
-  // What is not in the list is not there, whatever the file system has.
+  // A file that is not in the list does not exist for the model, whatever the file system holds.
   auto list = pack.in_memory();
   std::erase_if(list, [](const LentFile& file) { return file.name == "tokenizer.json"; });
   const auto without = open_model(list, "the pack");
@@ -168,8 +169,8 @@ TEST_CASE("Functions that fail or sizes that are wrong are one error that names 
     CHECK_THAT(message(name, [&](LentFile& file) { file.size = 1ull << 40; }),
                ContainsSubstring(name));
   }
-  // Where a function fails later, while weights are read.
-  size_t left = 1;  // of its header
+  // The function fails later, while weights are read.
+  size_t left = 1;  // for its header
   const uint64_t before = shared_device().memory().reserved();
   CHECK_THAT(message("model.safetensors",
                      [&](LentFile& file) {

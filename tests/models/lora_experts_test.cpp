@@ -1,5 +1,5 @@
-// Adapters of experts that are one tensor: PEFT's of parameters, against what PEFT makes of them in
-// float64 (tools/fixtures/lora_experts.py), and GGUF files.
+// Adapters of experts that are one tensor: PEFT's adapters of parameters, compared with PEFT's own
+// results in float64 (tools/fixtures/lora_experts.py), and GGUF files.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -68,7 +68,7 @@ TEST_CASE("Adapters of experts' parameters give the logits of PEFT in float64") 
     const double beside = difference(experts_with(model, scales), expected);
     INFO("beside the weights " << beside);
     CHECK(beside < 5e-6);
-    // Of gpt-oss the experts' weights are in blocks, which stay as they are or become halves.
+    // The experts' weights of gpt-oss are in blocks, which stay as they are or become f16.
     const bool blocks = model == gpt_oss();
     ModelOptions options = {.matrices = blocks ? MatrixStorage::kF16 : MatrixStorage::kAsInFile,
                             .adapters = opened_experts(scales),
@@ -100,7 +100,8 @@ TEST_CASE("A and B of experts as PEFT turned them before release 0.19 are the sa
     CHECK(difference(experts_with(model, {{turned, 1}}),
                      experts_with(model, {{lora_dir() / name, 1}})) == 0);
   }
-  // Where experts' matrices are square and the other parameter is not there, the release tells.
+  // Where experts' matrices are square and the other parameter is missing, PEFT's release decides
+  // the layout.
   const auto turned_of = [](const std::optional<std::string>& release, bool transposed) {
     const TemporaryFolder folder;
     return LowRankAdapter(changed_adapter(folder.path(), "gpt_oss_down",
@@ -135,7 +136,7 @@ TEST_CASE("GGUF adapters of experts do what PEFT's of the same do") {
   CHECK(difference(experts_with(qwen2_moe(), {{of_qwen, 1}}), expected) < 2e-6);
   CHECK(difference(experts_with(qwen2_moe(), {{of_qwen, 1}}, true), expected) < 2e-5);
   CHECK(difference(experts_with(qwen2_moe(), {}), expected) > 0.1);
-  // In f32 adapters of all forms at once are the same in the weights, in any order.
+  // In f32, adapters of all forms together give the same when merged, in any order.
   const fs::path modules = folder.path() / "modules";
   const Checkpoint checkpoint(qwen2_moe());
   write_adapted(checkpoint, targets(checkpoint, read_decoder_config(checkpoint), true), modules,

@@ -1,5 +1,5 @@
 // Adapters of every decoder-only family, whatever its files fuse, group or transpose: logits of a
-// checkpoint whose matrices were changed in its file, against those of an adapter beside it.
+// checkpoint with changed matrices, compared with those of an adapter beside the weights.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -40,7 +40,7 @@ void check_lora_family(const fs::path& model) {
   CHECK(moved > 1e-2);
 }
 
-/// Experts that have matrices of their own take adapters as well.
+/// Checks adapters of experts that have matrices of their own.
 void check_experts(const fs::path& model) {
   INFO(model.filename().string());
   const TemporaryFolder folder;
@@ -64,7 +64,7 @@ void check_experts(const fs::path& model) {
     CHECK(worst < 2e-5);
     CHECK(difference(with(0), bare) == 0);
   }
-  // Rounded activations choose other experts where two are nearly as good: these are close enough.
+  // Rounded activations choose other experts where two are nearly equal, so the bound is loose.
   const double halves = difference(
       logits(model, {.activations = DataType::kF16,
                      .adapters = open_adapters(std::vector<AdapterFile>{{adapter.string(), "a"}})}),
@@ -73,7 +73,7 @@ void check_experts(const fs::path& model) {
   CHECK(halves < 2e-2);
 }
 
-/// A GGUF adapter of all targets of a GGUF model.
+/// Writes a GGUF adapter of all targets of a GGUF model.
 fs::path write_gguf_adapter(const fs::path& model, const fs::path& to) {
   const Checkpoint checkpoint(model);
   std::mt19937 random(11);
@@ -121,8 +121,9 @@ TEST_CASE("A step through adapted experts has as many dispatches, however many e
     SequenceBatch batch(shared_device(), model.network(), {1, 32});
     return batch.step().nodes().size();
   };
-  // Queries to values, the output product and the router: A, scales and B each; experts the same
-  // and a sum, and gates once; the output.
+  // Queries to values, the output projection and the router each add A, scales and B; each of the
+  // two products of experts adds these and a sum, the gates one dispatch; the output product adds
+  // three.
   CHECK(dispatches({{(folder.path() / "a").string(), "a"}}) ==
         dispatches({}) + config.layers.size() * (3 * 3 + 2 * 4 + 1) + 3);
 }
@@ -158,7 +159,7 @@ TEST_CASE("Adapters beside weights in blocks, with norms and integers in product
       SequenceBatch batch(shared_device(), model.network(), {1, 32});
       return std::pair(batch.step().nodes().size(), model.network().decoder.layers.size());
     };
-    // The norms of both sublayers stand alone again.
+    // The norms of both sublayers are dispatches of their own again.
     const auto [bare, layers] = dispatches({});
     CHECK(dispatches(adapters).first == bare + layers * (4 * 3 + 1 + 2));
   }
@@ -166,7 +167,7 @@ TEST_CASE("Adapters beside weights in blocks, with norms and integers in product
     INFO(name);
     const fs::path model = fixtures / "gguf" / name;
     const std::vector<double> beside = logits(model, {.adapters = adapters});
-    // What the blocks hold, with the adapter, in f16.
+    // The blocks' values and the adapter are merged in f16.
     const double merged = difference(
         logits(model,
                {.matrices = MatrixStorage::kF16, .adapters = adapters, .merge_adapters = true}),

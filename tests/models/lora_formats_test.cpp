@@ -1,5 +1,5 @@
-// Adapters of the other format than the model's. What llama.cpp's converters do to names and rows
-// is written down here once more, apart from what the library reads by.
+// Adapters whose format is not the model's. llama.cpp's conversions of names and rows are written
+// here a second time, independent of the library's readers.
 #include <algorithm>
 #include <optional>
 #include <random>
@@ -20,9 +20,9 @@ namespace {
 
 using Names = std::vector<std::pair<std::string, std::string>>;  // Hugging Face's, GGUF's
 
-/// How modules of a family are called in both formats, and what becomes of queries and keys.
+/// How a family's modules are named in both formats, and how converters reorder queries and keys.
 struct Style {
-  std::string architecture;  // of GGUF files
+  std::string architecture;  // in GGUF files
   std::string layers = "model.layers.", output = "lm_head";
   bool permuted = false;  // rows of queries and keys, in the order of the original Llama
   bool grouped = false;   // Hugging Face's matrix has each group's queries, key and value together
@@ -117,7 +117,7 @@ const Style kGptJStyle = {.architecture = "gptj", .layers = "transformer.h.", .p
 const Style kMambaStyle = {
     .architecture = "mamba", .layers = "backbone.layers.", .parts = kMambaParts};
 
-/// A module by its names in both formats, without ".weight".
+/// A module's names in both formats, without ".weight".
 struct Module {
   std::string hugging_face, gguf;
   bool rotates = false, fused = false;
@@ -136,11 +136,11 @@ Module module_of(const std::string& own, const Style& style) {
   return {};
 }
 
-/// B of Hugging Face's as converters order its rows.
+/// Hugging Face's B with its rows in the order that converters give them.
 std::vector<float> converted(const std::vector<float>& b, const Module& module, const Style& style,
                              const DecoderAttention& attention) {
   const uint64_t rows = b.size() / kMadeRank, H = attention.head_size;
-  std::vector<uint64_t> from;  // row by row
+  std::vector<uint64_t> from;  // by row
   if (module.rotates && style.permuted) {
     for (uint64_t head = 0; head < rows; head += H)
       for (uint64_t i = 0; i < H / 2; ++i)
@@ -164,7 +164,7 @@ std::vector<float> converted(const std::vector<float>& b, const Module& module, 
   return ordered;
 }
 
-/// One adapter of every product, as a folder of PEFT's and as a GGUF file.
+/// One adapter of every product, as a PEFT folder and as a GGUF file.
 struct Both {
   fs::path folder, file;
 };
@@ -218,7 +218,7 @@ std::vector<double> with_adapter(const fs::path& model, const fs::path& adapter,
   return logits(model, {.adapters = opened_formats({{adapter, 1}}), .merge_adapters = merged});
 }
 
-/// Either format of one adapter does the same to a model.
+/// Checks that both formats of one adapter give the same logits.
 void check_both(const fs::path& model, const Style& style) {
   INFO(model.string());
   const TemporaryFolder folder;
@@ -231,7 +231,7 @@ void check_both(const fs::path& model, const Style& style) {
   CHECK(moved > 1e-2);
 }
 
-/// A model in both formats, with an adapter in either, beside its weights and in them.
+/// Checks a model in both formats, with an adapter in both, beside the weights and merged.
 void check_pair(const fs::path& folder, const fs::path& file, const Style& style, double bound) {
   INFO(folder.string());
   const TemporaryFolder made;
@@ -317,7 +317,7 @@ TEST_CASE("Adapters of either format do the same to models in GGUF files") {
 
 TEST_CASE("A model in either format with an adapter in either is the same model") {
   const fs::path tiny = data_dir() / "gguf_families", files = data_dir() / "gguf_decoders";
-  // Their matrices are in f16, where merging rounds once more.
+  // The matrices of these files are in f16, where merging rounds once more.
   check_pair(tiny / "gpt2", tiny / "gpt2.gguf", kGpt2Style, 5e-3);
   check_pair(tiny / "qwen2", tiny / "qwen2.gguf", llama_like("qwen2"), 5e-3);
   check_pair(data_dir() / "decoder_families/gptj", files / "gptj.gguf", kGptJStyle, 1e-5);
@@ -328,7 +328,7 @@ TEST_CASE("A model in either format with an adapter in either is the same model"
   const auto check = [&](const char* name, const Style& style) {
     check_pair(more / name, more / name / "model-F32.gguf", style, 1e-5);
   };
-  // These files are llama.cpp's own.
+  // llama.cpp itself wrote these files.
   check("phi3", style_with("phi3", kFused));
   check("gemma2", llama_like("gemma2"));
   check("olmo2", llama_like("olmo2"));
@@ -387,7 +387,7 @@ TEST_CASE("Adapters of both formats stand beside one another") {
       CHECK(difference(mixed(a.folder, b.file, merged), expected) == 0);
       CHECK(difference(mixed(a.file, b.file, merged), expected) == 0);
     }
-    // Parts of both are the same parts.
+    // Both formats of an adapter take the same memory.
     const Checkpoint checkpoint(tiny / model);
     const auto bytes = [&](const fs::path& one, const fs::path& other) {
       const ModelOptions options = {.adapters = opened_formats({{one, 1}, {other, 1}})};

@@ -1,4 +1,4 @@
-// Adapters request by request: texts of one generator after another, and texts of one batch.
+// Adapters request by request: successive texts of one generator, and texts of one batch.
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -24,7 +24,7 @@ const Wanted kNone = std::vector<AdapterScale>();
 const Wanted kAll = std::vector<AdapterScale>{{"all", 0.75f}};
 const Wanted kBoth = std::vector<AdapterScale>{{"some", 1.25f}, {"all", 0.5f}};
 
-/// In f32, so that adapters in the weights make no other tokens than those beside them.
+/// The model is in f32, so that merged adapters give the same tokens as those beside the weights.
 std::string model() {
   static const TemporaryFolder folder;
   static const bool written = (write_in_f32(tiny_model("qwen2"), folder.path()), true);
@@ -65,7 +65,7 @@ std::vector<uint32_t> answer_merged(float all, float some) {
   return lora_answer(merged, std::nullopt);
 }
 
-/// What a request of a batch was told: equal only where all bits are.
+/// A request's answer in a batch: equal only where all bits are.
 struct Answer {
   std::vector<uint32_t> ids, bits;
   bool operator==(const Answer&) const = default;
@@ -127,7 +127,7 @@ TEST_CASE("A request says which adapters it wants, and the next one says anew") 
   REQUIRE(of_none != of_all);
   REQUIRE(of_all != of_both);
   REQUIRE(of_some != of_none);
-  // The prompt is the same: what is held of it belongs to the adapters before.
+  // The prompt is the same, but the cached tokens belong to the previous adapters.
   CHECK(lora_answer(one, kNone) == of_none);
   CHECK(lora_answer(one, kAll) == of_all);
   CHECK(lora_answer(one, kBoth) == of_both);
@@ -173,7 +173,7 @@ TEST_CASE("Scores, hidden states and attention are those of the adapters asked f
   CHECK(maps(one, kNone) == maps(bare, std::nullopt));
   const Generation mixed = generate(one, kBoth);
   CHECK(mixed.attention->weights != maps(bare, std::nullopt));
-  // So are maps of texts beside a batch.
+  // Maps of texts beside a batch follow their adapters as well.
   BatchGenerator batch = batch_with(with_adapters().load.adapters);
   std::vector<uint32_t> ids = mixed.prompt_ids;
   ids.push_back(mixed.ids[0]);
@@ -206,7 +206,7 @@ TEST_CASE("Texts of one batch have adapters of their own, and those without none
   CHECK(of_both.ids == answer_merged(0.5f, 1.25f));
   CHECK(of_some.ids == answer_merged(0, 1));
   CHECK(answer_alone(batch, kNone) == of_none);
-  // More texts than places, so that they move and take over places of others.
+  // There are more texts than slots, so that texts move and take over slots of others.
   const std::pair<const Wanted*, const Answer*> texts[] = {
       {&kAll, &of_all},   {&kNone, &of_none}, {&kBoth, &of_both}, {&kNone, &of_none},
       {&kBoth, &of_both}, {&kAll, &of_all},   {&kNone, &of_none}};
@@ -295,7 +295,7 @@ TEST_CASE("Adapters in C are those in C++") {
   };
   const Session session(model());
   MulciberContext* c = session.c;
-  // One of either format.
+  // One adapter of either format.
   const std::string all = (lora_dir() / "qwen2_all.gguf").string(),
                     some = (lora_dir() / "qwen2_some").string();
   const MulciberAdapter files[] = {{sizeof(MulciberAdapter), 0, all.c_str(), "all"},

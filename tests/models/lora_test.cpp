@@ -1,5 +1,5 @@
-// LoRA adapters: logits against weights that were changed in float64 (tools/fixtures/lora.py), and
-// adapters in the weights against adapters beside them.
+// LoRA adapters: logits compared with those of weights that were changed in float64
+// (tools/fixtures/lora.py), and merged adapters compared with adapters beside the weights.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Scales = std::vector<std::pair<std::string, float>>;  // of adapters in tests/data/lora
+using Scales = std::vector<std::pair<std::string, float>>;  // adapters in tests/data/lora
 
 std::vector<OpenAdapter> opened(const Scales& scales) {
   std::vector<AdapterFile> files;
@@ -81,7 +81,7 @@ TEST_CASE("Logits with adapters are those of changed weights, in float64") {
     INFO("in weights of 16 bits " << merged);
     CHECK(merged < (one.scales.empty() ? 5e-6 : 5e-3));
   }
-  // Or nothing was looked at.
+  // The adapters matter, or the test would compare nothing.
   CHECK(difference(expected_logits("qwen2_all"), expected_logits("qwen2")) > 0.1);
   CHECK(difference(expected_logits("qwen2_some"), expected_logits("qwen2")) > 0.1);
   CHECK(difference(expected_logits("qwen3_head"), expected_logits("qwen2")) > 0.1);
@@ -139,8 +139,8 @@ TEST_CASE("An adapter's products are two for each adapted one, however many adap
     return batch.step().nodes().size();
   };
   const size_t bare = dispatches({});
-  // Queries to values, the output product, gate and up, down: A, scales and B each, and the gates,
-  // which the product with its weight alone takes in.
+  // Queries to values, the output projection, gate and up, and down each add A, scales and B; the
+  // gates, which a product without adapters applies itself, add one dispatch.
   CHECK(dispatches({{"qwen2_all", 1}}) == bare + 2 * (4 * 3 + 1));
   CHECK(dispatches({{"qwen2_all", 1}, {"qwen2_some", 1}}) == bare + 2 * (4 * 3 + 1));
 }

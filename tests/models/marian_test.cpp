@@ -1,4 +1,4 @@
-// The small Marian model, and every Marian reference model that is at hand: values, refusals,
+// The small Marian model, and every Marian reference model that is present: values, refusals,
 // scores.
 #include "models/translation/encoder_decoder_architecture.h"
 
@@ -61,7 +61,7 @@ TEST_CASE("Half-precision storage stays within its tolerance") {
   const VerifyReport report = verify(*model, small_marian() / "expected.safetensors");
   size_t compared = 0;
   for (const VerifyResult& result : report.results) {
-    if (result.kind != "forward") continue;  // ids may part where two are close
+    if (result.kind != "forward") continue;  // ids may differ where two are close
     INFO(result.case_name << " " << result.tensor << ": error " << result.error << " "
                           << result.detail);
     CHECK(result.status == VerifyResult::Status::kPass);
@@ -97,8 +97,8 @@ TEST_CASE("NaN never passes") {
   const auto model = open_marian(small_marian());
   TemporaryFolder folder;
   std::string bytes = read_file(small_marian() / "expected.safetensors");
-  // Every real value becomes NaN: the data part of the file is f64 and i64, ids below stay what
-  // they are in the cases that are compared.
+  // Every real value of the tensor becomes NaN. The file's data are f64 and i64; ids keep their
+  // values in the cases that are compared.
   const Json list = read_json(small_marian() / "expected.json");
   const SafetensorsFile file(small_marian() / "expected.safetensors");
   const CheckpointTensor* logits = file.find("len1_3/logits");
@@ -157,7 +157,7 @@ TEST_CASE("A given translation scores what decoding it scored, with heads masked
     std::vector<std::vector<uint32_t>> targets;
     for (const auto& hypotheses : found.items) {
       targets.push_back(hypotheses.at(0).ids);
-      // A token that the length limit forces scores nothing in decoding.
+      // A token that the length limit forces adds nothing to the score in decoding.
       if (targets.back().size() == settings.max_new_tokens) targets.back().pop_back();
     }
     const std::vector<double> scores = model->score(sources, targets, settings.start, factors);

@@ -1,4 +1,4 @@
-// Models that are loaded a part at a time, and pipelines that are compiled before they are needed.
+// Models that are loaded step by step, and pipelines that are compiled before they are needed.
 #include <optional>
 #include <string>
 #include <thread>
@@ -23,14 +23,14 @@ namespace {
 const std::string kLoaderText = "The old house stands near the river.";
 const std::string kLoaderPrompt = "The red hammer and the blue nails";
 
-/// Steps of so many bytes until all is there; how many there were.
+/// Loads in steps of `bytes` bytes until all is loaded. Returns the number of steps.
 size_t load_steps(ModelLoader& loader, uint64_t bytes) {
   size_t steps = 0;
   uint64_t before = 0;
   for (ModelLoader::Progress progress; !progress.complete; ++steps) {
     progress = loader.step(bytes);
     CHECK(progress.done >= before);
-    // Whole weights are counted, of which a step ends at most one that others began.
+    // Progress counts whole weights; a step ends at most one weight that earlier steps began.
     CHECK(progress.total > 0);
     before = progress.done;
   }
@@ -49,7 +49,7 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
   {
     ModelLoader loader(device, open_model(bundled_model()));
     CHECK_THROWS_AS(loader.translator(), SettingError);
-    // Something else of the device's goes on between steps.
+    // Another task runs on the device between steps.
     TranslationTask task(whole, kLoaderText);
     size_t steps = 0;
     uint64_t calls = 0;
@@ -68,11 +68,11 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
     CHECK(found.ids == expected.ids);
     CHECK(found.score == expected.score);
     CHECK(sliced.statistics().weight_bytes == whole.statistics().weight_bytes);
-    CHECK_THROWS_AS(loader.translator(), SettingError);  // it was given away
+    CHECK_THROWS_AS(loader.translator(), SettingError);  // already taken
   }
   {
     ModelLoader loader(device, open_model(small_decoder().string()), {.context = 64});
-    CHECK(load_steps(loader, 1) > 10);  // a piece each
+    CHECK(load_steps(loader, 1) > 10);  // one piece per step
     TextGenerator sliced = loader.generator();
     TextGenerator other(device, small_decoder().string(), {.context = 64});
     CHECK(sliced.generate(kLoaderPrompt, options).ids ==
@@ -109,7 +109,7 @@ TEST_CASE("A load that is not wanted any more gives its memory back") {
   little.load.memory_limit = 1'000'000;
   CHECK_THROWS_AS(ModelLoader(device, open_model(bundled_model()), little), DeviceError);
   CHECK(device->memory().reserved() == reserved);
-  // As much as the model takes suffices, before and after it is there.
+  // A limit of exactly what the model takes is enough, both before and after it is loaded.
   GeneratorOptions enough;
   enough.load.memory_limit =
       requirements(host.physical, *open_model(bundled_model())).memory.weight_bytes;

@@ -1,5 +1,6 @@
-// How much of a GPU's units work takes beside drawing. No driver on CPUs knows of it, so the one
-// here is made to: a host's loader functions say that it has the extension, and note its command.
+// The share of a GPU's units that work may take beside drawing. No CPU driver has the extension, so
+// the test wraps one: the application's loader functions report the extension, and record its
+// command.
 #include <cstring>
 #include <vector>
 
@@ -15,12 +16,12 @@ using namespace mulciber::tests;
 
 namespace {
 
-// The driver's own.
+// The driver's own functions.
 PFN_vkGetInstanceProcAddr g_instance_entry = nullptr;
 PFN_vkGetDeviceProcAddr g_device_entry = nullptr;
 PFN_vkGetPhysicalDeviceFeatures2 g_features = nullptr;
 PFN_vkEnumerateDeviceExtensionProperties g_extensions = nullptr;
-std::vector<float> g_priorities;  // what command buffers were told
+std::vector<float> g_priorities;  // priorities that command buffers got
 
 VKAPI_ATTR void VKAPI_CALL set_priority(VkCommandBuffer,
                                         const VkComputeOccupancyPriorityParametersNV* parameters) {
@@ -79,7 +80,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_entry(VkInstance instance, con
 TEST_CASE("What a GPU's units are shared by is told to every command buffer, and taken back") {
   VulkanHost host;
   HostDevice lent = host.lent();
-  // The chain of what is enabled, and the feature before it.
+  // The chain of enabled features, with this feature in front.
   VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV occupancy{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COMPUTE_OCCUPANCY_PRIORITY_FEATURES_NV,
       host.asked.features->pNext, VK_TRUE};
@@ -100,7 +101,7 @@ TEST_CASE("What a GPU's units are shared by is told to every command buffer, and
     const auto device = adopt_device(lent);
     CHECK(describe(*device).occupancy_priority == 0.5f);
     Translator(device, model).translate("He has two dogs.");
-    CHECK(g_priorities.empty());  // that is what command buffers begin with
+    CHECK(g_priorities.empty());  // command buffers begin with this priority
   }
   const auto device = adopt_device(lent, {.occupancy_priority = 0.25f});
   CHECK(describe(*device).occupancy_priority == 0.25f);

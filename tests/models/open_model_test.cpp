@@ -1,4 +1,5 @@
-// A model's files are opened once, whatever is asked of them, and what a model can do is asked for.
+// A model's files are opened once, whatever is asked of them, and its capabilities can be asked
+// for.
 #include "models/loading/open_files.h"
 
 #include <cstring>
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// How often each file in a folder was opened while this object lives.
+/// Counts how often each file in a folder was opened while this object lives.
 class OpenedFiles {
  public:
   explicit OpenedFiles(const fs::path& folder) {
@@ -33,7 +34,7 @@ class OpenedFiles {
   OpenedFiles(const OpenedFiles&) = delete;
   OpenedFiles& operator=(const OpenedFiles&) = delete;
 
-  /// Every file by its name.
+  /// Counts by file name.
   const std::map<std::string, int>& times() const { return times_; }
   void check_once(std::vector<std::string> files) const {
     std::map<std::string, int> once;
@@ -49,7 +50,7 @@ std::string part_name(int number) {
   return "qwen3-0000" + std::to_string(number) + "-of-00003.gguf";
 }
 
-/// A split GGUF file of three parts, the first of which has a chat template.
+/// Writes a split GGUF file of three parts, the first of which has a chat template.
 void write_split_model(const fs::path& folder) {
   for (int number : {2, 3})
     fs::copy_file(data_dir() / "gguf_families" / part_name(number), folder / part_name(number));
@@ -59,7 +60,7 @@ void write_split_model(const fs::path& folder) {
   };
   const std::string key = "tokenizer.chat_template";
   std::string text = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}{#";
-  // Whole units of alignment, so that the tensors stay where they are within them.
+  // The text fills whole units of alignment, so that the tensors keep their offsets within them.
   const auto size = [&] { return 8 + key.size() + 4 + 8 + text.size() + 2; };
   while (size() % 32 != 0) text += ' ';
   text += "#}";
@@ -81,7 +82,7 @@ TEST_CASE("Every file of a language model is opened once") {
   const OpenedFiles opened(folder);
   const auto model = open_model(folder.string());
   int plans = 0;
-  // So many positions have angles of no whole piece of memory.
+  // With this context the rotation angles do not fill a whole unit of memory.
   GeneratorOptions options = {.context = 61};
   const MemoryPrediction predicted = TextGenerator::predict(shared_device(), *model, options);
   options.on_plan = [&](const MemoryPrediction& plan) {
@@ -91,7 +92,7 @@ TEST_CASE("Every file of a language model is opened once") {
     CHECK(plan.key_value_bytes == predicted.key_value_bytes);
   };
   TextGenerator generator(shared_handle(), model, options), second(shared_handle(), model, options);
-  CHECK(plans == 2);  // one for each of them
+  CHECK(plans == 2);  // one for each generator
   CHECK(generator.statistics().weight_bytes == predicted.weight_bytes);
   CHECK(generator.generate("The red", {.max_new_tokens = 3, .ignore_end = true}).ids.size() == 3);
   const std::vector<ChatMessage> messages = {{"user", "Hi"}};
@@ -120,7 +121,7 @@ TEST_CASE("Every file of a translation model is opened once") {
       std::vector<std::string> files;
       for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string file = entry.path().filename().string();
-        // Reference values and cases are no part of the model.
+        // Reference values and cases are not part of the model.
         if (file.find("expected") == file.npos && file.find("cases") == file.npos)
           files.push_back(file);
       }
@@ -131,7 +132,7 @@ TEST_CASE("Every file of a translation model is opened once") {
         load_model(shared_device(), *model);
         CHECK(opened.times().at("model.safetensors") == 1);
         CHECK(opened.times().at("config.json") == 1);
-        return;  // it has no tokenizer's files beside it
+        return;  // it has no tokenizer files
       }
       Translator first(shared_handle(), model), second(shared_handle(), model);
       CHECK(first.translate("iron").text == second.translate("iron").text);
@@ -219,7 +220,7 @@ TEST_CASE("A model that does something else says what, and which command that is
                                "translates (`mulciber translate`)"));
   CHECK_THAT(message("gemma3", Capability::kHear),
              ContainsSubstring("transcribes speech; it continues texts (`mulciber generate`)"));
-  // Nothing is loaded before it is said.
+  // Nothing is loaded before the refusal.
   const auto opened = open_model((data_dir() / "gemma3").string());
   const uint64_t before = shared_device().memory().peak();
   CHECK(model_error([&] { Translator(shared_handle(), opened); }).has_value());

@@ -1,5 +1,5 @@
-// Reading strings of digits with the bundled model: right ones, maps that follow the digits, and
-// what cannot be read.
+// Reading strings of digits with the bundled model: correct answers, maps that follow the digits,
+// and what cannot be read.
 #include <algorithm>
 #include <fstream>
 #include <numeric>
@@ -32,7 +32,8 @@ struct Strings {
   std::vector<std::string> texts;
 };
 
-/// Strings of digits that training held out, one to a row of 8 pixels, from the left.
+/// Strings of digits that training held out: each is a row of 8 pixels' height, digits from the
+/// left.
 Strings held_out_strings() {
   constexpr uint32_t kSide = 8;
   const Picture sheet = read_picture((data_dir() / "digit_strings.png").string());
@@ -80,7 +81,7 @@ TEST_CASE("Each token of the sample is read where its digit stands") {
   REQUIRE(found.maps.size() == size_t{found.layers} * found.heads * tokens * patches);
   double before = -1;
   for (size_t token = 0; token < tokens; ++token) {
-    // The mean column of all heads' weight in the last layer.
+    // The mean column of all heads' weights in the last layer.
     double sum = 0, columns = 0;
     for (uint32_t head = 0; head < found.heads; ++head) {
       const size_t map = ((found.layers - 1) * size_t{found.heads} + head) * tokens + token;
@@ -115,7 +116,7 @@ TEST_CASE("What generation_config.json asks for is kept") {
     CHECK(read_with(R"({"bad_words_ids": [[10, 10], [2]]})", beams).find("77") ==
           std::string::npos);
     CHECK(read_with(R"({"bad_words_ids": [[2, 6]]})", beams).front() != '3');  // the start is 2
-    // The start is the end as well, so that no text ends by itself.
+    // The start is the end id as well, so no text ends by itself.
     std::string once = read_with(R"({"no_repeat_ngram_size": 1})", beams);
     std::erase_if(once, [](char c) { return c < '0' || c > '9'; });
     CHECK(once.size() >= 3);
@@ -132,7 +133,7 @@ TEST_CASE("Pictures and options that no reader takes are refused") {
   CHECK_THAT(refusal({4, 4, std::vector<uint8_t>(47)}), ContainsSubstring("has 47 bytes"));
   CHECK_THAT(refusal(sample(), {.beams = 0}), ContainsSubstring("beams"));
   CHECK_THAT(refusal(sample(), {.beams = 33}), ContainsSubstring("not 1 to 32"));
-  // A single pixel is a picture: whatever is read there, it ends.
+  // A single pixel is an image: whatever the model reads there, the answer ends.
   const PictureText dot = reader.read(Picture{1, 1, {255, 255, 255}});
   CHECK(dot.complete);
   CHECK(dot.ids.size() <= 8);

@@ -1,4 +1,4 @@
-// Pictures in slices: what a task leaves in the host's memory is what embed() and attention() give.
+// Images in slices: a task leaves in the application's memory what embed() and attention() give.
 #include "mulciber/picture_task.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ Picture drawn_picture(uint32_t width, uint32_t height, unsigned seed) {
   return picture;
 }
 
-/// All slices, each into a command buffer as a host would, of budgets that a seed draws.
+/// Records all slices, each into a command buffer as an application would, with budgets drawn from
+/// a seed.
 void record_in_slices(Device& device, FrameTask& task, unsigned seed) {
   std::mt19937 random(seed);
   while (!task.done()) {
@@ -116,7 +117,7 @@ TEST_CASE("Pixels of the host's own are read where they are") {
   VulkanHost host;
   const auto device = adopt_device(host.lent());
   ImageEncoder encoder(device, digits());
-  // As the model reads it: nothing is resized.
+  // The image has the model's own size, so nothing is resized.
   const Picture picture = encoder.attention(drawn_picture(32, 32, 3)).seen;
   const Destination pixels(*device, uint64_t{picture.width} * picture.height);
   auto* words = reinterpret_cast<uint32_t*>(pixels.memory.view().mapped);

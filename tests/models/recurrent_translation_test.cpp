@@ -1,4 +1,4 @@
-// Bahdanau's and Luong's models: reference values, searches, maps, and what they refuse.
+// Bahdanau's and Luong's models: reference values, searches, maps, and refusals.
 #include "models/translation/recurrent_translation.h"
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ std::unique_ptr<RecurrentTranslation> open_recurrent(const std::string& name,
                                                 read_recurrent_config(checkpoint), options);
 }
 
-/// Every expected tensor of a kind of case is met. Returns how many.
+/// Checks every expected tensor of one kind of case. Returns how many there were.
 size_t check_cases(const VerifyReport& report, std::string_view kind = "") {
   size_t passed = 0;
   for (const VerifyResult& result : report.results) {
@@ -65,7 +65,7 @@ TEST_CASE("Recurrent translation models with matrices in 16 bits stay within the
   for (const char* name : {"bahdanau", "luong"}) {
     DYNAMIC_SECTION(name) {
       const auto model = open_recurrent(name, {.matrices = MatrixStorage::kF16});
-      // Ids may part where two are close.
+      // Ids may differ where two are close.
       CHECK(check_cases(verify(*model, data_dir() / name / "expected.safetensors"), "forward") ==
             12);
     }
@@ -106,7 +106,7 @@ TEST_CASE(
         for (size_t s = 0; s < source.size(); ++s) sum += maps.cross[t * source.size() + s];
         CHECK(sum == Approx(1).margin(1e-5));
       }
-      // Without a context the second token's query is another one, and so are its weights.
+      // Without the context vector the second token's query differs, and so do its weights.
       const std::vector<float> silent = {0.0f};
       const SequenceAttention masked = model->attention(source, target, {.cross = silent});
       CHECK(std::equal(maps.cross.begin(),
@@ -127,7 +127,8 @@ TEST_CASE("A recurrent configuration that cannot be run is refused by its key") 
   const Json good = read_json(folder.path() / "config.json");
   fs::permissions(folder.path() / "config.json", fs::perms::owner_all);
   fs::remove(folder.path() /
-             "generation_config.json");  // its ids would go before those of config.json
+             // The ids of generation_config.json would take precedence over those of config.json.
+             "generation_config.json");
   const auto refusal = [&](const char* key, const Json& value) {
     Json config = good;
     config[key] = value;

@@ -1,5 +1,5 @@
-// Rules of generation beyond one end and single forbidden ids, against transformers' generate():
-// tests/data/search_rules.json, by tools/fixtures/search_rules.py.
+// Rules of generation other than a single end id and single forbidden ids, against transformers'
+// generate(): tests/data/search_rules.json, made by tools/fixtures/search_rules.py.
 #include <cmath>
 #include <fstream>
 
@@ -65,7 +65,7 @@ TEST_CASE("Searches with several ends and forbidden sequences find what transfor
     if (rules.at("name").get<std::string>().starts_with("plain")) plain = rules.at("texts");
     changed += rules.at("texts") != plain ? 1 : 0;
   }
-  CHECK(changed > cases.size() / 2);  // the rules matter
+  CHECK(changed > cases.size() / 2);  // the rules change answers
 }
 
 TEST_CASE("A host forbids sequences besides the model's own") {
@@ -77,7 +77,7 @@ TEST_CASE("A host forbids sequences besides the model's own") {
   TranslateOptions options = {.beams = 3, .max_new_tokens = 12};
   options.banned_sequences = {pair};
   CHECK_FALSE(holds(translator.translate(text, options).ids, pair));
-  options.banned_sequences = {three, {plain[0]}};  // of one id: that id never
+  options.banned_sequences = {three, {plain[0]}};  // a sequence of one id bans that id
   CHECK_FALSE(holds(translator.translate(text, options).ids, {plain[0]}));
   options.banned_sequences = {{1, 100000}};
   CHECK_THAT(model_error([&] { translator.translate(text, options); }).value_or(""),

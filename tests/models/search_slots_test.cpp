@@ -1,5 +1,5 @@
-// Sources that come and go between the steps of a search: each finds what it finds alone in it, bit
-// for bit.
+// Sources that come and go between the steps of a search: each gives the results that it gives
+// alone, bit for bit.
 #include "models/translation/search_slots.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using Found = std::map<uint64_t, std::vector<Hypothesis>>;
 
 namespace {
 
-constexpr uint32_t kLongest = 24;  // source
+constexpr uint32_t kLongest = 24;  // tokens of a source
 
 std::unique_ptr<EncoderDecoderModel> load_slots_model(const std::filesystem::path& folder) {
   const Checkpoint checkpoint(folder);
@@ -28,7 +28,7 @@ std::unique_ptr<EncoderDecoderModel> load_slots_model(const std::filesystem::pat
                               {});
 }
 
-/// Who searches, and by which rules of its own.
+/// A source, and its own rules of the search.
 struct Asked {
   Ids ids;
   GenerationSettings settings;
@@ -67,7 +67,7 @@ Found found_alone(SearchSlots& slots, const std::vector<Asked>& all) {
   return found;
 }
 
-/// Arrivals in another order at any time, some of which leave before they are done.
+/// Searches sources that arrive in another order at random times; some leave before they are done.
 Found in_company(SearchSlots& slots, const std::vector<Asked>& all, std::mt19937& random,
                  std::vector<bool>& left_early) {
   std::vector<uint64_t> order(all.size());
@@ -140,7 +140,7 @@ TEST_CASE("What is found of a source does not depend on company, places and time
     settings.early_stopping = early;
     settings.beams = beams;
     settings.length_penalty = early == kNever ? 1.5f : 1;
-    // Of three, 24 rows or fewer are never covered in part.
+    // Three slots with 4 beams have 12 rows, which every step covers.
     check_slots_company(*model, settings, beams == 4 ? 3 : 8, 14, 200, beams);
   }
 }

@@ -43,7 +43,7 @@ class Changed {
     config[key] = value;
     write("config.json", config);
   }
-  /// Modules of a sentence encoder; pooling: the configuration of that one.
+  /// Adds the modules of a sentence encoder; pooling: the configuration of the pooling module.
   void add_modules(const Json& pooling, const std::vector<std::string>& more = {}) const {
     Json modules = Json::array();
     const auto add = [&](const std::string& name, const std::string& where) {
@@ -59,7 +59,7 @@ class Changed {
     fs::create_directories(folder_.path() / "1_Pooling");
     write("1_Pooling/config.json", pooling);
   }
-  /// The two rows of the classifier's output become those of start and end.
+  /// Makes the two rows of the classifier's output those of start and end.
   void make_reader() const {
     set("architectures", {"RobertaForQuestionAnswering"});
     std::string file = read_file(folder_.path() / "model.safetensors");
@@ -130,7 +130,7 @@ TEST_CASE("Vectors keep the order of the texts, whatever their lengths") {
     tokens += together[i].tokens;
   }
   CHECK(statistics.tokens == tokens);
-  CHECK(together[2].tokens == 2);  // what the tokenizer puts around nothing
+  CHECK(together[2].tokens == 2);  // what the tokenizer adds to an empty text
   CHECK(encoder.embed(std::span<const std::string>()).empty());
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("A long text is cut, or refused, and its vector is that of its beginni
   whole.batch.truncate = false;
   CHECK_THAT(model_error([&] { encoder.embed(text, whole); }).value_or("no error"),
              ContainsSubstring("the model takes at most 48"));
-  // Its last token is still the one that the tokenizer adds.
+  // The last token is still the one that the tokenizer adds.
   EncoderRunner runner;
   runner.device = shared_handle();
   runner.load(open_files(small_classifier()), {}, Capability::kEncodeText, EncoderTask::kNone);
@@ -231,7 +231,7 @@ TEST_CASE("The files of sentence-transformers say how texts become vectors") {
   const TextVector asked = encoder.embed("anvil", {.prompt_name = "query"});
   CHECK(difference(asked.values, encoder.embed("iron anvil").values) == 0);
   CHECK(difference(asked.values, encoder.embed("anvil", {.prompt = "iron "}).values) == 0);
-  // What the caller asks for stands above what the files say.
+  // The caller's options take precedence over the files.
   const TextVector mean =
       encoder.embed("the anvil", {.pooling = Pooling::kMean, .normalize = false});
   CHECK(difference(mean.values, plain.embed("the anvil").values) == 0);
@@ -333,7 +333,7 @@ TEST_CASE("Answers of long passages are the best of their windows") {
   const std::vector<PassageAnswer> answers = reader.answer(question, passage, options);
   REQUIRE(answers.size() == 3);
 
-  // The same, window by window.
+  // The expected answers are computed here window by window.
   EncoderRunner runner;
   runner.device = shared_handle();
   runner.load(open_files(files.path()), {}, Capability::kAnswer, EncoderTask::kAnswer);
@@ -377,7 +377,7 @@ TEST_CASE("Answers of long passages are the best of their windows") {
   const std::string longer = passage + passage + passage + passage;
   reader.answer(question, longer, {.overlap_tokens = 0});
   const uint64_t tokens = reader.statistics().tokens;
-  reader.answer(question, longer, {.overlap_tokens = 48});  // windows share half at most
+  reader.answer(question, longer, {.overlap_tokens = 48});  // windows overlap by half at most
   CHECK(reader.statistics().tokens < 3 * tokens);
 }
 

@@ -1,4 +1,4 @@
-// Sequences of a language model: in company and alone, saved, drawn, in chunks, and step by step.
+// Sequences of a language model: together and alone, saved, sampled, in chunks, and step by step.
 #include <algorithm>
 
 #include "models/generation/decoder_model.h"
@@ -29,7 +29,7 @@ TEST_CASE("Sequences of unequal lengths in one batch go as each would alone") {
     CHECK(together.rows[row].end == SequenceEnd::kLimit);
     CHECK(batch.length(static_cast<uint32_t>(row)) == prompts[row].size() + 19);
   }
-  // The rows go on from where they stand; one of them from further back.
+  // The rows continue from their lengths; one of them from an earlier position.
   std::vector<std::vector<uint32_t>> more(5);
   more[0] = {together.rows[0].ids.back(), 9, 10};
   more[4] = {77};
@@ -87,8 +87,8 @@ TEST_CASE("The tokens are the same whatever the number of steps per submission")
   const auto model = open_decoder(small_decoder());
   const std::vector<uint32_t> prompt = prompt_of(9, 5), expected = alone(*model, prompt, 40);
   REQUIRE(expected.size() == 40);
-  // The first token that did not occur before, from the middle on: it ends the sequence where it
-  // comes.
+  // `end` is the first token from the middle on that did not occur before: it ends the sequence at
+  // its first occurrence.
   size_t end = 15;
   while (end < 39 &&
          std::count(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(end),
@@ -139,14 +139,14 @@ TEST_CASE("What is drawn depends on tokens, settings and seed alone") {
   CHECK(draw({.temperature = 0.5f, .top_k = 1, .seed = 9}, 2).rows[0].ids ==
         alone(*model, prompt, 40));
 
-  // The device sees the stop itself: nothing is drawn behind it.
+  // The device sees the stop itself: it draws nothing after it.
   const SequenceResult stopped = draw(settings, 32, {expected[20]});
   const auto first = std::find(expected.begin(), expected.end(), expected[20]);
   CHECK(stopped.rows[0].ids == std::vector<uint32_t>(expected.begin(), first + 1));
   CHECK(stopped.rows[0].end == SequenceEnd::kStop);
 
-  // In company, each row with settings of its own; and in two turns, the second from what the first
-  // left.
+  // Rows run together, each with its own settings; a second call continues from the state that the
+  // first one left.
   SequenceBatch batch(shared_device(), model->network(), {3, 96});
   const SequenceResult together = batch.generate({.prompts = {prompt_of(30, 8), {}, prompt},
                                                   .max_new_tokens = 25,
@@ -175,7 +175,7 @@ TEST_CASE("A prompt is taken in by chunks, up to the last token of the context")
       CHECK(result.rows[0].ids.empty());
       continue;
     }
-    // Three are fed into the last three places; the fourth is known and has no place.
+    // Three are fed into the last three positions; the fourth is known and needs none.
     REQUIRE(result.rows[0].ids.size() == 4);
     CHECK(std::equal(expected.begin(), expected.end(), result.rows[0].ids.begin()));
     CHECK(result.rows[0].end == SequenceEnd::kFull);

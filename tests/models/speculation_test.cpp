@@ -1,4 +1,4 @@
-// Speculative decoding: what is proposed changes neither tokens nor their distribution.
+// Speculative decoding: draft tokens change neither the answer's tokens nor their distribution.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 
 using Ids = std::vector<uint32_t>;
 
-/// A sequence of a model, and checks of what is proposed behind it.
+/// A sequence of a model, and checks of draft tokens after it.
 struct Checked {
   SequenceBatch batch;
   ProposalCheck check;
@@ -37,7 +37,7 @@ struct Checked {
   }
 };
 
-/// Tokens behind a prompt; what is proposed is told from the tokens so far, and their number.
+/// The tokens after a prompt, with draft tokens that `propose` makes from the tokens so far.
 template <typename Propose>
 Ids continued(Checked& with, const Ids& prompt, size_t count, const Sampling& sampling,
               const Propose& propose) {
@@ -56,7 +56,7 @@ Ids continued(Checked& with, const Ids& prompt, size_t count, const Sampling& sa
           ids.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
 }
 
-/// Any proposals, right ones and wrong ones, give the tokens that none give.
+/// Checks that any draft tokens, right and wrong ones, leave the answer's tokens unchanged.
 void check_any_proposals(const DecoderModel& model, const Sampling& sampling) {
   constexpr size_t kTokens = 16;
   Checked with(model, 64, sampling.penalty_window);
@@ -84,8 +84,8 @@ TEST_CASE("What was said before is looked up") {
   const Ids ids = {5, 6, 7, 8, 9, 1, 6, 7};
   CHECK(look_up(ids, 3, 3) == Ids{8, 9, 1});
   CHECK(look_up(ids, 2, 1) == Ids{8});
-  CHECK(look_up(ids, 2, 7) == Ids{8, 9, 1, 6, 7, 8, 9});  // it may go on so
-  CHECK(look_up(Ids{5, 6, 7, 8, 9, 7}, 3, 3).empty());    // one token is too little
+  CHECK(look_up(ids, 2, 7) == Ids{8, 9, 1, 6, 7, 8, 9});  // the repetition may continue
+  CHECK(look_up(Ids{5, 6, 7, 8, 9, 7}, 3, 3).empty());    // one token is too short a match
   CHECK(look_up(Ids{5, 6, 7, 8, 9, 7}, 1, 2) == Ids{8, 9});
   CHECK(look_up(Ids{1, 2, 3, 1, 2, 4, 1, 2}, 2, 1) == Ids{4});        // the latest counts
   CHECK(look_up(Ids{1, 2, 3, 4, 2, 3, 1, 2, 3}, 3, 2) == Ids{4, 2});  // the longest counts
@@ -135,7 +135,7 @@ TEST_CASE("Tokens are drawn with the model's probabilities, whatever is proposed
   constexpr int kDraws = 800;
   const float temperature = 2;
   TokenScorer scorer(shared_device(), model->network(), 16);
-  // Of the likeliest ids behind a text their probabilities among themselves.
+  // The probabilities of the most probable ids after a text, relative to each other.
   const auto probabilities = [&](Ids text) {
     text.push_back(0);
     const auto scores =
@@ -178,12 +178,12 @@ TEST_CASE("Tokens are drawn with the model's probabilities, whatever is proposed
       all += count;
       sum += (count - share * draws) * (count - share * draws) / (share * draws);
     }
-    CHECK(all == draws);  // nothing else was drawn
+    CHECK(all == draws);  // no other id was drawn
     return sum;
   };
   INFO(accepted << " of " << kDraws << " proposals were taken");
   CHECK(accepted > kDraws / 10);
-  // 4 degrees of freedom: above 18.5 with a probability of 0.001.
+  // With 4 degrees of freedom, chi-square exceeds 18.5 with a probability of 0.001.
   CHECK(chi_square(first, drawn_first, kDraws) < 18.5);
   CHECK(chi_square(second, drawn_second, accepted) < 18.5);
 }
@@ -230,7 +230,7 @@ TEST_CASE("A generator with proposals says what it says without") {
            .ignore_end = true});
   REQUIRE(greedy.text.size() > 8);
   compare({.max_new_tokens = 20, .stop = {greedy.text.substr(5, 3)}, .ignore_end = true});
-  // A conversation goes on, and one that is cancelled says nothing.
+  // A conversation continues, and a cancelled answer has no text.
   const Generation next = plain.generate(prompt + greedy.text + " the", {.max_new_tokens = 8});
   CHECK(model.generate(prompt + greedy.text + " the", {.max_new_tokens = 8, .lookup = 2}).ids ==
         next.ids);
@@ -250,7 +250,7 @@ TEST_CASE("A draft that is the model itself is always right") {
     CHECK(found.ids.size() == 24);
     const GenerateStatistics& statistics = model.statistics();
     CHECK(statistics.accepted_tokens == statistics.proposed_tokens);
-    // 4, 6, 7 proposals and a token more each, and the rest.
+    // 4, 6 and 7 draft tokens with one more token each, and then the rest.
     CHECK(statistics.decode_steps == 4);
   }
 }

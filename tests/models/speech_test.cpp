@@ -1,4 +1,4 @@
-// Texts of Whisper without a device: the search, the rules on timestamps, cutting at them, times of
+// Whisper's texts without a device: the search, the rules on timestamps, cutting at them, times of
 // words, subtitles.
 #include <atomic>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 using namespace mulciber;
 using Ids = std::vector<uint32_t>;
 
-/// Logits that depend on the last token alone: log probabilities of a table.
+/// A model whose logits are a table's log probabilities and depend on the last token alone.
 class TableModel : public MemoryReader {
  public:
   explicit TableModel(std::vector<std::vector<double>> table) : table_(std::move(table)) {}
@@ -57,7 +57,8 @@ class TableModel : public MemoryReader {
   std::vector<float> logits_;
 };
 
-// 0 begins, 3 ends. Greedy takes 1 first (0.55), whose continuations are worse than those of 2.
+// 0 begins, 3 ends. A greedy search takes 1 first (0.55), whose continuations are worse than those
+// of 2.
 TableModel garden_path() {
   return TableModel({{0.01, 0.55, 0.43, 0.01},
                      {0.30, 0.25, 0.25, 0.20},
@@ -74,7 +75,7 @@ SpeechText found_by(TableModel& model, SpeechSearchSettings settings) {
 
 constexpr float kGone = -std::numeric_limits<float>::infinity();
 
-/// Ids 0..4 are text, 4 ends, 5 is the first of ten timestamps.
+/// Ids 0 to 4 are text (4 ends), 5 is the first of ten timestamps.
 struct Rules {
   SpeechIds ids;
   WhisperConfig config;
@@ -139,10 +140,10 @@ TEST_CASE("timestamps come in pairs, in order, and before texts") {
   };
   CHECK(allowed(rules.after({})) == Ids{5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
   std::vector<float> texts(15, 0.0f);
-  texts[0] = 20;  // far likelier than all timestamps together
+  texts[0] = 20;  // far more probable than all timestamps together
   CHECK(allowed(rules.after({6}, texts)) == Ids{0, 1, 4});
   CHECK(allowed(rules.after({6, 0}, texts)) == Ids{0, 1, 4, 7, 8, 9, 10, 11, 12, 13, 14});
-  // As likely together as they are here, timestamps are taken.
+  // The timestamps together are as probable as here, so a timestamp is required.
   CHECK(allowed(rules.after({6, 0})) == Ids{7, 8, 9, 10, 11, 12, 13, 14});
   CHECK(allowed(rules.after({6, 0, 9})) == Ids{9, 10, 11, 12, 13, 14});
   texts[4] = 20;
@@ -181,14 +182,14 @@ TEST_CASE("texts that repeat themselves compress well") {
 }
 
 TEST_CASE("the path of least cost meets each row where it is cheap") {
-  // Rows are cheap at columns 0-1, 2, and 3-5.
+  // Row 0 is cheap in columns 0 and 1, row 1 in column 2, row 2 in columns 3 to 5.
   std::vector<double> costs(3 * 6, 1.0);
   for (const size_t cheap : {0u, 1u, 8u, 15u, 16u, 17u}) costs[cheap] = 0;
   CHECK(dynamic_time_warping(costs, 3, 6) == std::vector<uint32_t>{0, 2, 3});
 }
 
 TEST_CASE("tokens begin where the chosen heads attend") {
-  // Two heads of one layer over 4 rows and 40 positions: head 1 attends to blocks of ten.
+  // Two heads of one layer, 4 rows and 40 positions: head 1 attends to blocks of ten.
   const uint32_t rows = 4, positions = 40;
   std::vector<float> attention(2 * rows * positions, 1.0f / positions);
   for (uint32_t row = 0; row < rows; ++row)

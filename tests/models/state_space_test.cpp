@@ -1,5 +1,5 @@
-// Decoder-only models whose layers keep a state: sequences in passes and in company, saved, gone on
-// with, and what has no meaning for them.
+// Decoder-only models whose layers keep a state: sequences in passes and beside others, saved and
+// continued, and options that they refuse.
 #include <algorithm>
 
 #include "models/generation/context_shift.h"
@@ -27,7 +27,7 @@ std::vector<uint32_t> ids_of(uint32_t length, uint32_t seed) {
   return ids;
 }
 
-/// Greedily, each token by a pass over the whole text: no state is kept.
+/// Decodes greedily, each token by a pass over the whole text: no state is kept.
 std::vector<uint32_t> without_state(DecoderModel& model, std::vector<uint32_t> ids, size_t count) {
   const size_t first = ids.size(), vocabulary = model.network().vocabulary;
   const std::vector<std::string> wanted = {"logits"};
@@ -50,7 +50,8 @@ TEST_CASE("A state that is kept gives the tokens of passes over the whole text")
     const std::vector<uint32_t> prompt = ids_of(length, 5);
     const std::vector<uint32_t> expected = without_state(*model, prompt, 10);
     CHECK(alone(*model, prompt, 10) == expected);
-    // Among others, some of which end before it begins to choose, in passes of 32 tokens.
+    // The sequence runs among others, some of which end before it begins to choose, in passes of 32
+    // tokens.
     SequenceBatch batch(shared_device(), model->network(), {12, 96});
     std::vector<std::vector<uint32_t>> prompts(12);
     prompts[0] = ids_of(70, 8);
@@ -75,7 +76,7 @@ TEST_CASE("A state goes on where it stands, in another row too, and is taken bac
       batch.generate({.prompts = {{prompt.back()}, {prompt.back()}, {}}, .max_new_tokens = 12});
   CHECK(forked.rows[0].ids == expected);
   CHECK(forked.rows[1].ids == expected);
-  // Rows that were not asked kept their states through all of it.
+  // Rows without a prompt kept their states all along.
   const SequenceResult third = batch.generate({.prompts = {{}, {}, {6, 5}}, .max_new_tokens = 12});
   CHECK(third.rows[2].ids == alone(*model, {9, 8, 7, 6, 5}, 12));
   batch.truncate(0, batch.length(0));
@@ -122,7 +123,7 @@ TEST_CASE("A conversation of a model that keeps a state reads what is new alone"
   const GenerateOptions options = {.max_new_tokens = 10, .ignore_end = true};
   const std::string prompt = "The red hammer strikes the anvil.";
   const Generation first = generator.generate(prompt, options);
-  // Its own state may stand behind a text that the tokenizer would cut otherwise, so by ids.
+  // The state may follow a text that the tokenizer would cut differently, so it is found by ids.
   const auto bytes = generator.save_cache();
   const Generation again = generator.generate(prompt, options);
   CHECK(generator.statistics().reused_tokens == 0);
@@ -135,7 +136,7 @@ TEST_CASE("A conversation of a model that keeps a state reads what is new alone"
   CHECK(fresh.statistics().reused_tokens == fresh.count_tokens("The red hammer"));
   CHECK(longer.ids == first.ids);
 
-  // What stands behind a prompt is taken back to its end: an answer that is not what was said.
+  // A prompt that continues differently from the answer goes back to the state at the prompt's end.
   generator.generate(prompt, options);
   const Generation other = generator.generate(prompt + " And then", options);
   CHECK(generator.statistics().reused_tokens == first.prompt_ids.size());
@@ -145,7 +146,7 @@ TEST_CASE("A conversation of a model that keeps a state reads what is new alone"
   generator.generate("The red", none);
   CHECK(generator.statistics().reused_tokens == 0);
 
-  // Longer than the context: what stays is read anew.
+  // When a text outgrows the context, the tokens that stay are read again.
   GenerateOptions shifting = {.max_new_tokens = 60, .ignore_end = true};
   shifting.shift = true;
   shifting.keep = 3;

@@ -1,4 +1,4 @@
-// Answers by a grammar in slices: those of generate(), bit for bit.
+// Answers by a grammar in slices: they are those of generate(), bit for bit.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -29,8 +29,8 @@ constexpr const char* kList = R"(root ::= ("nail" | "hammer") ([ ,] [a-z]+)* "."
 
 const std::string kTaskPrompt = "The red hammer and the blue nails of the old house";
 
-/// Runs a task to its end by slices of random budgets, recorded or submitted. Nothing is allocated
-/// or compiled.
+/// Runs a task to its end in slices of random budgets, recorded or submitted, and checks that
+/// nothing is allocated or compiled.
 void run_at_random(Device& device, HostCommands& commands, FrameTask& task, std::mt19937& random) {
   const uint64_t allocations = device.counters().allocations,
                  pipelines = device.counters().pipelines;
@@ -79,7 +79,7 @@ TEST_CASE("An answer by a grammar in slices is that of the whole call") {
                                  .ignore_end = seed == 2,
                                  .grammar = grammar};
       if (seed == 1) options.stop = {"e"};
-      // The second time what is held of the prompt is taken up.
+      // The second run reuses the cached prompt.
       const std::string prompt = kTaskPrompt + std::string(seed, 's');
       const Generation expected = whole.generate(prompt, options);
       std::string streamed;
@@ -95,7 +95,7 @@ TEST_CASE("An answer by a grammar in slices is that of the whole call") {
   }
   CHECK(complete > 5);
   CHECK(cut_off > 1);
-  // Without a grammar the next one may say anything again.
+  // Without a grammar the next answer may have any text again.
   const GenerateOptions plain = {.max_new_tokens = 12, .ignore_end = true};
   const Generation expected = whole.generate(kTaskPrompt, plain);
   GenerationTask task(cut, kTaskPrompt, plain);
@@ -119,7 +119,7 @@ TEST_CASE("Logits in slices stand as the grammar leaves them") {
   for (size_t i = 0; i < answer.ids.size(); ++i) {
     const float* row = logits.floats() + i * vocabulary;
     CHECK(std::max_element(row, row + vocabulary) - row == answer.ids[i]);
-    // "a", "b" and "c", what they begin or end, and nothing else.
+    // Only "a", "b" and "c" and tokens that end or begin them are allowed.
     CHECK(std::count_if(row, row + vocabulary, [](float one) { return one > -1e30f; }) <= 4);
   }
 }
@@ -129,7 +129,7 @@ TEST_CASE("A task ends in an error where no token leads on in its grammar, and i
   const auto device = adopt_device(host.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 64}),
       fresh(device, small_decoder().string(), {.context = 64});
-  // More rules in one another than are followed, but for the first token.
+  // Rules nest deeper than masks follow, after the first token.
   std::string rules = "root ::= \"ab\" r0\n";
   for (int i = 0; i < 600; ++i)
     rules += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " \"x\" | \"y\" r" +
@@ -187,7 +187,7 @@ TEST_CASE("Answers by a grammar in C are those in C++") {
     CHECK(found.text == answer.text);
     CHECK(std::vector(found.ids, found.ids + found.id_count) == answer.ids);
     mulciber_destroy_task(task);
-    // A program built against a header without grammars.
+    // The structure is that of a program built against a header without grammars.
     info.size = 64;
     REQUIRE(mulciber_begin_generation(c, generator, kTaskPrompt.c_str(), &info, &task) ==
             MULCIBER_OK);

@@ -1,4 +1,4 @@
-// Encoder-only models: values of float64, batches of unequal length, and what is refused.
+// Encoder-only models: float64 values, batches of unequal length, and refusals.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A model that has its files open.
+/// A model with its open files.
 struct Loaded {
   OpenModel opened;
   std::unique_ptr<Model> model;
@@ -36,7 +36,7 @@ void check_all_pass(const VerifyReport& report, size_t least) {
   CHECK(report.results.size() >= least);
 }
 
-/// Ids that no tokenizer made, all of them below `vocabulary` and none of them padding.
+/// Random ids below `vocabulary`, none of them padding.
 std::vector<EncoderInput> inputs_of(std::initializer_list<size_t> lengths, uint32_t vocabulary,
                                     uint32_t types) {
   std::vector<EncoderInput> inputs;
@@ -61,7 +61,7 @@ double largest_error(std::span<const float> a, std::span<const float> b) {
   return largest;
 }
 
-/// What reading a bundled model's configuration, changed, is refused with.
+/// The message that refuses a bundled model's configuration with `key` set to `value`.
 std::string encoder_refusal(const char* key, const Json& value) {
   const Checkpoint checkpoint(data_dir() / "roberta_cls");
   Json config = checkpoint.config();
@@ -122,12 +122,13 @@ TEST_CASE("A text has the same vector alone and in a batch of unequal lengths") 
     for (const EncoderOutput output : outputs) {
       const EncoderResult together = loaded.encoder().encode({inputs, output, false});
       REQUIRE(together.values.size() == inputs.size());
-      CHECK(together.computed_tokens == 64);  // 61 that are packed, of a rectangle of 6 by 32
+      CHECK(together.computed_tokens == 64);  // 61 packed tokens; a rectangle would take 6 by 32
       for (size_t i = 0; i < inputs.size(); ++i) {
         INFO(folder << ", output " << static_cast<int>(output) << ", text " << i);
         const EncoderResult alone =
             loaded.encoder().encode({std::span(inputs).subspan(i, 1), output, false});
-        // Of f32, so errors grow with the values; those of a mean are small, of one state not.
+        // The errors are those of f32, so they grow with the values; a mean's values are small, a
+        // single state's need not be.
         double largest = 1;
         for (const float value : alone.values.at(0))
           largest = std::max(largest, std::abs(static_cast<double>(value)));
@@ -141,7 +142,7 @@ TEST_CASE("Packed texts have the same vectors in 16 bits") {
   Loaded loaded(data_dir() / "roberta_cls", {.activations = DataType::kF16});
   const auto inputs = inputs_of({3, 26, 11, 1}, loaded.encoder().config().vocabulary, 1);
   const EncoderResult together = loaded.encoder().encode({inputs, EncoderOutput::kMean, true});
-  CHECK(together.computed_tokens == 48);  // of a rectangle of 4 by 32
+  CHECK(together.computed_tokens == 48);  // a rectangle would take 4 by 32
   for (size_t i = 0; i < inputs.size(); ++i) {
     INFO(i);
     const EncoderResult alone =
@@ -262,7 +263,7 @@ TEST_CASE(
   CHECK(read.dense[0].activation == Activation::kRelu);
   CHECK(read.dense[0].weight == std::vector<float>{1, 2, 3, 4, 5, 6});
   CHECK(read.dense[0].bias.empty());
-  // The model's states are wider than what the module takes.
+  // The model's states are wider than the module's input.
   CHECK_THAT(model_error([&] {
                TextEncoder(shared_handle(), folder.path().string());
              }).value_or("no error"),
@@ -279,7 +280,7 @@ TEST_CASE(
 
 TEST_CASE("Distances share rows of a table by their logarithm, as DeBERTa was trained") {
   const DisentangledConfig logarithmic{.span = 8, .buckets = 8, .max_distance = 64};
-  // By make_log_bucket_position of the reference implementation.
+  // The rows come from make_log_bucket_position of the reference implementation.
   const std::vector<std::pair<int32_t, int32_t>> known = {{0, 0},  {1, 1},   {4, 4},   {5, 5},
                                                           {10, 5}, {11, 6},  {25, 6},  {26, 7},
                                                           {63, 7}, {-5, -5}, {-63, -7}};

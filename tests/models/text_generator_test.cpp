@@ -1,4 +1,4 @@
-// Text continued: prompts kept in files, streams, texts that stop an answer, several texts
+// Continued texts: prompts saved in files, streams, texts that stop an answer, several texts
 // together.
 #include "mulciber/text_generator.h"
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of each op that multiplies with weights, the types of those that selection was asked for.
+/// For each op that multiplies with weights, the weight types that selection was asked for.
 std::set<std::pair<Op, DataType>> weights_asked_for(const AskedProblems& asked) {
   std::set<std::pair<Op, DataType>> types;
   for (const auto& [key, one] : asked.problems) {
@@ -143,7 +143,7 @@ TEST_CASE("A generator continues, stops at a text and reuses what it holds") {
   CHECK(again.ids == whole.ids);
   CHECK(generator.statistics().reused_tokens == whole.prompt_ids.size() - 1);
 
-  // A stop text from the middle of the answer is not shown, and the answer ends before it.
+  // A stop text from the middle of the answer is not shown; the answer ends before it.
   REQUIRE(whole.text.size() > 8);
   const std::string stop = whole.text.substr(whole.text.size() / 2, 3);
   options.stop = {stop};
@@ -163,7 +163,7 @@ TEST_CASE("A generator continues, stops at a text and reuses what it holds") {
   options.sampling->top_p = -1;
   CHECK_THROWS_AS(generator.generate("The red hammer", options), SettingError);
 
-  // Several texts together, in two groups: as each alone.
+  // Several texts run in two groups; each answer is the same as alone.
   options = {.max_new_tokens = 12, .ignore_end = true};
   const std::vector<std::string> prompts = {"The red hammer", "A", "Blue nails are in the old box"};
   TextGenerator several(device, small_decoder().string(), {.context = 64, .sequences = 2});

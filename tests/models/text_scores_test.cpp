@@ -1,5 +1,5 @@
-// Given texts: log probabilities against those of float64 logits, hidden states, vectors of
-// decoders, errors.
+// Scores of given texts: log probabilities against those of float64 logits, hidden states, vectors
+// of decoders, errors.
 #include "mulciber/text_scores.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::vector<uint32_t> expected_ids(const SafetensorsFile& file, const std::strin
   return {ids.begin(), ids.end()};
 }
 
-/// log softmax of a row, of one id.
+/// The log softmax of a row at one id.
 double log_probability(std::span<const double> logits, uint32_t id) {
   const double largest = *std::ranges::max_element(logits);
   double sum = 0;
@@ -57,7 +57,7 @@ double log_probability(std::span<const double> logits, uint32_t id) {
   return logits[id] - largest - std::log(sum);
 }
 
-/// A reference model's scores and states of one of its cases.
+/// Checks a reference model's scores and states in some of its cases.
 void check_model(const std::filesystem::path& path, const std::filesystem::path& folder) {
   const auto model = open_decoder(path);
   const SafetensorsFile expected(folder / "expected.safetensors");
@@ -66,7 +66,7 @@ void check_model(const std::filesystem::path& path, const std::filesystem::path&
   for (const std::string name : {"len7", "len33"}) {
     const std::vector<uint32_t> ids = expected_ids(expected, name + "/input_ids");
     const std::vector<double> logits = expected_values(expected, name + "/logits");
-    // LongRoPE looks at the room for a text.
+    // LongRoPE's frequencies depend on the context's length.
     TokenScorer scorer(shared_device(), model->network(), static_cast<uint32_t>(ids.size()));
     const std::vector<TokenScore> scores = scorer.score(ids, 1, {.likeliest = 3, .ranks = true});
     REQUIRE(scores.size() == ids.size() - 1);
@@ -77,7 +77,7 @@ void check_model(const std::filesystem::path& path, const std::filesystem::path&
       };
       error(ids[i + 1], scores[i].log_probability);
       for (const TokenProbability& one : scores[i].likeliest) error(one.id, one.log_probability);
-      // Ids whose logits differ by no more than the error may change places.
+      // Ids whose logits differ by no more than the error may swap ranks.
       const double own = row[ids[i + 1]];
       const auto above = std::ranges::count_if(row, [&](double x) { return x > own + 2e-4; });
       const auto near = std::ranges::count_if(row, [&](double x) { return x > own - 2e-4; });
@@ -92,8 +92,8 @@ void check_model(const std::filesystem::path& path, const std::filesystem::path&
   std::vector<uint32_t> layers(model->network().decoder.layers.size() + 1);
   std::iota(layers.begin(), layers.end(), 0);
   if (model->network().decoder.keeps_states()) {
-    // Transformers gives Mamba's without the embedding, and the last both before and behind its
-    // norm.
+    // Transformers gives Mamba's states without the embedding, and the last layer's both before and
+    // after its norm.
     const auto of_layer = static_cast<std::ptrdiff_t>(states.size() / layers.size());
     states.erase(states.end() - 2 * of_layer, states.end() - of_layer);
     layers.erase(layers.begin());
@@ -108,7 +108,7 @@ void check_model(const std::filesystem::path& path, const std::filesystem::path&
   }
   INFO("largest difference of a state " << error << ", largest state " << largest);
   CHECK(error < 1e-4 * largest);
-  // One layer alone, and the last alone, which another program computes.
+  // States of one layer alone, and of the last alone, which another program computes.
   const size_t of_layer = found.size() / layers.size();
   for (const uint32_t layer : {1u, layers.back()}) {
     const std::vector<float> one = scorer.states(ids, {&layer, 1});
@@ -149,12 +149,12 @@ TEST_CASE("What texts have in common is computed once, and changes no bit") {
   CHECK(scorer.read_tokens() - read == 99 - 64);
   CHECK(fresh.score(other, 80) == found);
   CHECK(fresh.reused_tokens() == 0);
-  // All of it is wanted, so nothing can be left out.
+  // All scores are wanted, so no token can be skipped.
   const std::vector<double> all = scorer.score(other, 1);
   CHECK(scorer.reused_tokens() == 64);
   CHECK(all == fresh.score(other, 1));
   CHECK(std::equal(found.begin(), found.end(), all.end() - found.size()));
-  // Other lengths of passes add up in another order.
+  // Passes of other lengths add up in another order.
   const std::vector<double> whole =
       TokenScorer(shared_device(), model->network(), 100).score(other, 80);
   for (size_t i = 0; i < whole.size(); ++i) CHECK(std::abs(whole[i] - found[i]) < 1e-4);
@@ -193,13 +193,13 @@ TEST_CASE("A generator scores texts and continuations, and goes on where it was"
   CHECK(rest.mean() == sum / static_cast<double>(rest.tokens.size()));
   CHECK(scores.statistics.scored_tokens ==
         whole.tokens.size() + rest.tokens.size() + spaced.tokens.size());
-  // A text's ids in its place.
+  // The text is given as ids.
   const std::vector<ScoreInput> by_ids = {{.ids = whole.ids}};
   const TextScore same = generator.score(by_ids, {.likeliest = 2}).texts[0];
   CHECK(same.ids == whole.ids);
   CHECK(same.tokens.size() == whole.tokens.size());
   CHECK(same.sum == whole.sum);
-  // The conversation stands.
+  // The conversation is unchanged.
   CHECK(generator.generate("the red hammer", greedy).ids == before.ids);
   CHECK(generator.statistics().reused_tokens == before.prompt_ids.size() - 1);
 
@@ -245,7 +245,7 @@ TEST_CASE("What an answer says of its tokens is what scoring it says") {
   text.insert(text.end(), ids.begin(), ids.end());
   const std::vector<double> scores = scorer.score(text, static_cast<uint32_t>(prompt.size()));
   REQUIRE(scores.size() == said.size());
-  // Keys and values of the batch are in 16 bits.
+  // The batch keeps keys and values in 16 bits.
   for (size_t i = 0; i < said.size(); ++i) CHECK(std::abs(scores[i] - said[i]) < 5e-2);
 }
 

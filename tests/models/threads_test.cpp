@@ -1,6 +1,6 @@
-// Hosts in several threads: each with a device of its own, or on one queue that they share. Whether
-// anything is used unguarded is what a build with -DMULCIBER_SANITIZE=thread says of them
-// (docs/internals/testing.md); MULCIBER_THREAD_ROUNDS is how often each translates.
+// Applications in several threads: each with a device of its own, or on one queue that they share.
+// Build with -DMULCIBER_SANITIZE=thread to find unguarded accesses (docs/internals/testing.md);
+// MULCIBER_THREAD_ROUNDS is how often each thread translates.
 #include <atomic>
 #include <cstdlib>
 #include <functional>
@@ -29,8 +29,8 @@ int rounds_wanted() {
   return rounds ? std::atoi(rounds) : 3;
 }
 
-/// Translates in slices, so many times; how often the text was not `expected`, and -1 where
-/// something was thrown. Checks of a test are for its own thread.
+/// Translates in slices `rounds` times. Returns how often the text was not `expected`, or -1 after
+/// an exception. A test's checks may run in its own thread alone.
 int translate_often(int rounds, Translator& translator, const std::string& text,
                     const std::string& expected) {
   int wrong = 0;
@@ -48,7 +48,7 @@ int translate_often(int rounds, Translator& translator, const std::string& text,
   return wrong;
 }
 
-/// The two texts at once, each with the device that `adopt` gives its thread.
+/// Translates the two texts at once, each on the device that `adopt` gives its thread.
 void translate_at_once(const std::function<std::shared_ptr<Device>(int)>& adopt) {
   std::string expected[2];
   {

@@ -1,4 +1,4 @@
-// Transcriber over the small reference Whisper, whose window is a second.
+// Transcriber over the small reference Whisper, whose window is one second.
 #include "mulciber/transcriber.h"
 
 #include <atomic>
@@ -24,7 +24,7 @@ std::filesystem::path whisper_folder() {
   return fixtures.empty() ? fixtures : fixtures / "models/whisper";
 }
 
-/// Of rising pitch, so that no window is like another.
+/// A tone of rising pitch, so that no window is like another.
 std::vector<float> rising_tone(size_t count) {
   std::vector<float> samples(count);
   for (size_t i = 0; i < count; ++i) {
@@ -34,7 +34,8 @@ std::vector<float> rising_tone(size_t count) {
   return samples;
 }
 
-/// One search at temperature 0, whatever comes of it: the small model knows no language.
+/// Options for a single search at temperature 0, whose text is always accepted: the small model
+/// knows no language.
 TranscribeOptions one_search(uint32_t beams = 1) {
   return {.language = "en",
           .beams = beams,
@@ -85,7 +86,7 @@ TEST_CASE("sounds become transcripts, window by window") {
       before = word.start;
     }
   }
-  // The same again, and by a list and from a file.
+  // A second call gives the same text; so do a list and a file.
   CHECK(transcriber.transcribe(samples, one_search()).text == transcript.text);
   const std::vector<std::vector<float>> sounds = {samples, {}, samples};
   const std::vector<Transcript> all = transcriber.transcribe(sounds, one_search());
@@ -101,13 +102,14 @@ TEST_CASE("sounds become transcripts, window by window") {
   file.resize(file.size() - 32000);
   const auto cut = write_file(folder.path() / "cut.wav", file);
   CHECK(transcriber.transcribe_file(cut.string(), one_search()).missing_seconds == 0.5);
-  // Without a language the first window tells it.
+  // Without a given language the first window decides it.
   TranscribeOptions open = one_search();
   open.language.clear();
   const Transcript detected = transcriber.transcribe(samples, open);
   CHECK((detected.language == "en" || detected.language == "de"));
   CHECK(detected.language_probability >= 0.5);
-  // A temperature is tried where the text is unlikely, and the same seed gives the same text.
+  // Where the text is improbable a higher temperature is tried, and the same seed gives the same
+  // text.
   TranscribeOptions drawn = one_search();
   drawn.temperatures = {0, 0.5};
   drawn.least_log_probability = 0;
@@ -137,7 +139,7 @@ TEST_CASE("maps say where in the sound each token came from") {
       double sum = 0;
       for (uint32_t i = 0; i < window.positions; ++i)
         sum += window.weights[row * window.positions + i];
-      // Of a whole window all weight is on it.
+      // In a whole window the positions have all the weight.
       CHECK(sum < 1 + 1e-4);
       if (window.seconds == 1) CHECK(sum > 1 - 1e-4);
     }
@@ -154,7 +156,8 @@ TEST_CASE("a prompt in one pass gives what its tokens give one by one") {
   for (size_t i = 0; i < features.size(); ++i)
     features[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i)));
   speech.encode(features);
-  // Of more tokens than the shortest program takes, and of one; then a step of three texts.
+  // The prompt has more tokens than the shortest program takes, or a single one; a step of three
+  // texts follows.
   const auto length = static_cast<uint32_t>(GENERATE(1, 6));
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < length; ++i) ids.push_back((i * 7 + 3) % config.vocabulary);
@@ -167,7 +170,7 @@ TEST_CASE("a prompt in one pass gives what its tokens give one by one") {
   for (const uint32_t id : ids) {
     const std::vector<uint32_t> same(3, id);
     take(wanted, speech.step(same, parents));
-    wanted.back().resize(config.vocabulary);  // all rows are alike
+    wanted.back().resize(config.vocabulary);  // all rows are equal
   }
   take(wanted, speech.step(next, parents));
   take(wanted, speech.step(next, turned));

@@ -1,4 +1,4 @@
-// What a translation under way tells of itself.
+// The intermediate results of a translation under way.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -23,7 +23,7 @@ bool begins_with(const std::vector<uint32_t>& ids, const std::vector<uint32_t>& 
   return ids.size() >= first.size() && std::equal(first.begin(), first.end(), ids.begin());
 }
 
-/// Runs a task to its end, and looks at it whenever a step of decoding has ended.
+/// Runs a task to its end, and calls `look` after each step of decoding.
 template <typename Look>
 void follow(TranslationTask& task, const Look& look) {
   for (uint32_t seen = 0; !task.done();) {
@@ -47,7 +47,7 @@ TEST_CASE("A translation under way tells its best hypothesis and its beams step 
   CHECK(task.so_far().ids.empty());
   CHECK(task.so_far().source_ids == whole.source_ids);
   CHECK(task.beams().empty());
-  std::vector<std::vector<uint32_t>> before = {{}};  // what went on after the last step
+  std::vector<std::vector<uint32_t>> before = {{}};  // beams that ran on after the last step
   size_t branched = 0;
   follow(task, [&] {
     const std::vector<Beam> beams = task.beams();
@@ -79,7 +79,7 @@ TEST_CASE("A translation under way tells its best hypothesis and its beams step 
     branched += !begins_with(now.front(), before.front());
     before = std::move(now);
   });
-  CHECK(branched > 0);  // the sentence is one whose best beginning changes
+  CHECK(branched > 0);  // the sentence's best beginning changes
   CHECK(task.steps() >= whole.ids.size());
   const Translation last = task.so_far();
   CHECK(last.ids == whole.ids);
@@ -99,7 +99,7 @@ TEST_CASE("Scores of hypotheses that go on are those of their beginnings") {
   VulkanHost host;
   const auto device = adopt_device(host.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
-  // With one beam: the sum over the first ids, over their number.
+  // With one beam, the score is the sum over the first ids divided by their number.
   TranslationTask task(translator, kSentence, {.beams = 1, .length_penalty = 1});
   double sum = 0;
   follow(task, [&] {

@@ -82,7 +82,7 @@ TEST_CASE("Small batches give what one batch gives, in the order of the texts") 
 TEST_CASE("A decode step allocates, records and writes nothing, and waits once") {
   Translator translator = small_translator();
   const uint32_t beams = GENERATE(1u, 4u);
-  // No end of text within these limits, so that steps are as many as asked for.
+  // No text ends within these limits, so the number of steps is the one asked for.
   const auto run = [&](uint32_t steps) {
     translator.translate(kTexts[0], {.beams = beams, .max_new_tokens = steps});
     const CounterValues before = counters_now();
@@ -100,7 +100,7 @@ TEST_CASE("A decode step allocates, records and writes nothing, and waits once")
   const auto [many_steps, many] = run(14);
   REQUIRE(many_steps > few_steps);
   CHECK(many.allocations == few.allocations);
-  // Three decoder layers, but one wait a step: the host waits for tokens, not for layers.
+  // There are three decoder layers but one wait per step: the CPU waits for tokens, not for layers.
   CHECK(many.host_waits - few.host_waits <= many_steps - few_steps);
 }
 
@@ -108,7 +108,8 @@ TEST_CASE("Length limit, banned ids and head masks need no new recording") {
   Translator translator = small_translator();
   const Translation free = translator.translate(kTexts[0], {.max_new_tokens = 12});
   REQUIRE(free.ids.size() > 2);
-  translator.translate(kTexts[1], {.max_new_tokens = 12});  // its length has programs of its own
+  // Another length has programs of its own.
+  translator.translate(kTexts[1], {.max_new_tokens = 12});
   const CounterValues before = counters_now();
   const Translation shorter = translator.translate(kTexts[0], {.max_new_tokens = 9});
   CHECK(shorter.ids.size() <= 9);
@@ -189,7 +190,7 @@ TEST_CASE("Empty texts need no device, texts too long are refused") {
   const std::string message = model_error([&] { translator.translate(longest); }).value_or("");
   CHECK_THAT(message, ContainsSubstring("tokens, the model takes at most 64"));
   CHECK_THAT(message, ContainsSubstring("text 1 of 1"));
-  // The translator is as good as before.
+  // The translator works as before.
   CHECK_FALSE(translator.translate(kTexts[3]).ids.empty());
 }
 
@@ -228,7 +229,8 @@ TEST_CASE("Renormalized scores are log probabilities over the ids that are left"
   write_file(folder.path() / "generation_config.json", generation.dump());
   Translator plain = small_translator();
   Translator renormalized(shared_handle(), folder.path().string());
-  // The best first id is all there is: banning it leaves its share to the others.
+  // Banning the best first id divides its share of the probability among the others, where logits
+  // are renormalized.
   const TranslateOptions one = {.max_new_tokens = 2};
   const uint32_t best = plain.translate(kTexts[0], one).ids.front();
   const float p = std::exp(2 * plain.translate(kTexts[0], one).score);
@@ -236,7 +238,7 @@ TEST_CASE("Renormalized scores are log probabilities over the ids that are left"
   const Translation second = plain.translate(kTexts[0], without);
   const Translation share = renormalized.translate(kTexts[0], without);
   CHECK(second.ids == share.ids);
-  // Two ids, the second one forced: the score is half the first one's log probability.
+  // There are two ids, the second one forced: the score is half the first one's log probability.
   const float q = std::exp(2 * second.score), r = std::exp(2 * share.score);
   const float banned_by_config = 1 - q / r - p;  // the share of the ids that the model itself bans
   CHECK(banned_by_config > -1e-5f);

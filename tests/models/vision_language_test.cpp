@@ -1,5 +1,5 @@
-// Language models that see pictures, against transformers in float64: what becomes of a picture,
-// prompts, logits and answers; and what shares what, whoever else is there.
+// Language models that see images, against transformers in float64: prepared images, prompts,
+// logits and answers; and which prompts share cached pages, whatever else is in the batch.
 #include <algorithm>
 #include <bit>
 #include <filesystem>
@@ -38,7 +38,7 @@ PreparedPictures prepared(const OpenModel& model, const std::vector<std::string>
   return pictures;
 }
 
-/// What transformers made of a conversation.
+/// A conversation and what transformers made of it.
 struct Conversation {
   std::string name, messages, text;
   std::vector<std::string> pictures;
@@ -61,7 +61,7 @@ struct Answered {
   std::string error;
 };
 
-/// Conversations, each with so many tokens of an answer, in a batch that is as small as `options`.
+/// Answers conversations, each with a number of tokens, in a batch with little memory.
 class Batch {
  public:
   explicit Batch(const std::string& model, uint32_t sequences = 1, uint64_t cache_tokens = 0,
@@ -182,17 +182,17 @@ TEST_CASE("Prompts share what they begin with only where their pictures are the 
     Batch batch(name);
     CHECK(batch.answer(text, {"wide"}).ids == asked[0].greedy);
     const uint64_t tiles = (*batch).statistics().pictures;
-    // Another picture, the same text: nothing of it is held, but for what stands before.
+    // Another image with the same text reuses only the tokens before the image.
     CHECK(batch.answer(text, {"high"}).ids == asked[1].greedy);
     CHECK((*batch).statistics().reused_tokens == 0);
     CHECK((*batch).statistics().pictures > tiles);
-    // The same again: neither is it embedded anew.
+    // The first conversation again is not computed again, nor is its image embedded again.
     const uint64_t both = (*batch).statistics().pictures;
     CHECK(batch.answer(text, {"wide"}).ids == asked[0].greedy);
     CHECK((*batch).statistics().reused_tokens >= 32);
     CHECK((*batch).statistics().pictures == both);
 
-    // A conversation alone: the next turn takes what is held, and another picture does not.
+    // In a conversation alone, the next turn reuses the cached tokens; another image does not.
     const auto files = open_model(folder(name).string());
     TextGenerator generator(shared_handle(), files, generator_options());
     GenerateOptions options = {.max_new_tokens = 8, .add_special = false, .ignore_end = true};
@@ -206,7 +206,7 @@ TEST_CASE("Prompts share what they begin with only where their pictures are the 
     options.pictures = prepared(*files, {"high"});
     CHECK(generator.generate(text, options).ids == asked[1].greedy);
     CHECK(generator.statistics().reused_tokens < 10);
-    // What was saved says of no token which picture's it was.
+    // A saved cache does not say which image a token belongs to.
     generator.load_cache(saved);
     CHECK(generator.generate(text, options).ids == asked[1].greedy);
     CHECK(generator.statistics().reused_tokens < 10);
@@ -218,7 +218,7 @@ TEST_CASE("Answers about pictures do not depend on company, pages or when they c
   struct Case {
     const char* model;
     uint32_t context, tokens, requests;
-    uint64_t cache_tokens;  // few: those that came last give way
+    uint64_t cache_tokens;  // few: the latest texts are preempted
   };
   for (const Case& tried : {Case{"llava", 256, 12, 14, 0}, Case{"smolvlm", 256, 12, 14, 0},
                             Case{"llava", 192, 120, 6, 256}}) {
@@ -271,7 +271,7 @@ TEST_CASE("What cannot be asked about pictures is said") {
   CHECK(nothing.ids.empty());
   CHECK(generator.statistics().pictures == 0);
   options.cancel = nullptr;
-  // Without a placeholder pictures stand in front; without pictures it is a token.
+  // Without a placeholder, images come before the text; without images, the placeholder is a token.
   CHECK(generator.generate("this", options).prompt_ids ==
         generator.generate("<image>\nthis", options).prompt_ids);
   CHECK(generator.generate("<image>", {.max_new_tokens = 2}).prompt_ids.size() < 4);

@@ -1,4 +1,4 @@
-// Models that read pictures: values of float64, batches, and what is refused.
+// Models that read images: float64 values, batches, and refusals.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +26,7 @@ struct LoadedVision {
   SeeingModel& seeing() { return *model->sees(); }
 };
 
-/// Pixels that no camera took.
+/// Random pixels.
 std::vector<std::vector<uint32_t>> pictures_of(size_t count, PictureSize size) {
   std::vector<std::vector<uint32_t>> pictures;
   uint32_t number = 12345;
@@ -131,7 +131,7 @@ TEST_CASE("Pictures of a size that a model does not take are refused") {
 }
 
 TEST_CASE("Positions are resized by their four neighbours each way") {
-  // x, y, and what is everywhere the same.
+  // The three columns are x, y, and a constant.
   std::vector<float> grid;
   for (int y = 0; y < 6; ++y)
     for (int x = 0; x < 6; ++x)
@@ -145,14 +145,14 @@ TEST_CASE("Positions are resized by their four neighbours each way") {
   };
   for (size_t y = 0; y < to.height; ++y) {
     for (size_t x = 0; x < to.width; ++x) {
-      // Left as right, above as below.
+      // Left mirrors right, top mirrors bottom.
       CHECK(at(y, x, 0) + at(y, to.width - 1 - x, 0) == Approx(5));
       CHECK(at(y, x, 1) + at(to.height - 1 - y, x, 1) == Approx(50));
       CHECK(at(y, x, 2) == Approx(7));
     }
   }
-  // Between 2 and 3, a quarter of the way: shares of -0.10546875, 0.87890625, 0.26171875 and
-  // -0.03515625 by Keys' kernel with a = -3/4.
+  // The sample is a quarter of the way from 2 to 3: the weights are -0.10546875, 0.87890625,
+  // 0.26171875 and -0.03515625 by Keys' kernel with a = -3/4.
   CHECK(at(0, 5, 0) == Approx(-0.10546875 + 2 * 0.87890625 + 3 * 0.26171875 - 4 * 0.03515625));
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("A configuration of a vision model is checked before anything is loade
   CHECK(kVit.read(ConfigReader(good, "config.json")).pictures.tokens() == 65);
   CHECK(kDeit.read(ConfigReader(good, "config.json")).pictures.tokens() == 66);
   CHECK(kVit.read(ConfigReader(with("image_size", {36, 24}), "")).pictures.tokens() == 55);
-  // What is no whole patch is not read.
+  // Pixels beyond the last whole patch are not read.
   CHECK(kVit.read(ConfigReader(with("image_size", 35), "")).pictures.tokens() == 65);
   CHECK_THAT(refusal(kVit, with("num_attention_heads", 5)), ContainsSubstring("does not divide"));
   CHECK_THAT(refusal(kVit, with("patch_size", 33)), ContainsSubstring("32 by 32 pixels"));

@@ -1,4 +1,4 @@
-// Tokenizers beside embeddings of other sizes.
+// Tokenizers whose size differs from the embedding's.
 #include "models/core/vocabulary_check.h"
 
 #include <fstream>
@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Three pieces, and two added tokens behind them, the first of which is listed among the pieces.
+/// Three pieces, and two added tokens after them, the first of which is listed among the pieces.
 JsonTokenizer small_tokenizer() {
   return JsonTokenizer(Json::parse(R"({"model": {"type": "WordLevel", "unk_token": "a",
                                 "vocab": {"a": 0, "b": 1, "c": 2, "<pad>": 3}},
@@ -34,7 +34,7 @@ TEST_CASE("Pieces beyond the embedding are refused with both numbers") {
                     ContainsSubstring("model.safetensors: has a tokenizer of 3 tokens and an "
                                       "embedding of 2 rows") &&
                         ContainsSubstring("download both from one revision"));
-  // Rows to spare are common, and so are added tokens without rows.
+  // Spare rows are common, and so are added tokens without rows.
   CHECK_NOTHROW(check_vocabulary(tokenizer, 3, "model.safetensors"));
   CHECK_NOTHROW(check_vocabulary(tokenizer, 64, "model.safetensors"));
 }

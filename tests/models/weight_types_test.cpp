@@ -1,4 +1,4 @@
-// Whole models in the types that quantizers write, against logits in double precision over their
+// Whole models in the types that quantizers write, against logits in double precision from their
 // dequantized weights (tools/fixtures/weight_types.py).
 #include <cmath>
 
@@ -25,10 +25,10 @@ fs::path weight_types_folder() { return data_dir() / "weight_types"; }
 struct Entry {
   std::string name, dtype;
   std::vector<uint64_t> shape;
-  uint32_t word = 0;  // which the data repeat
+  uint32_t word = 0;  // repeated to fill the data
 };
 
-/// A folder with these tensors and this quantization_config.
+/// Writes a folder with these tensors and this quantization_config.
 void write_model(const fs::path& path, const std::vector<Entry>& entries,
                  const std::string& quantization) {
   std::string header = "{", data;
@@ -54,7 +54,8 @@ void write_model(const fs::path& path, const std::vector<Entry>& entries,
              R"({"model_type":"llama","quantization_config":)" + quantization + "}");
 }
 
-/// The message for such a folder, of its files or of its configuration; or "".
+/// The error message for such a folder, about its files or its configuration; "" when there is
+/// none.
 std::string weights_refusal(const std::vector<Entry>& entries, const std::string& quantization) {
   const TemporaryFolder temporary;
   write_model(temporary.path(), entries, quantization);
@@ -97,7 +98,8 @@ TEST_CASE("Models in few bits meet the values of their dequantized weights") {
   for (size_t i = 0; i < logits.size(); ++i)
     worst = std::max(worst, std::abs(found[i] - logits[i]));
   INFO("largest difference " << worst);
-  // Columns in orders that matrices of one product do not share become f16, which rounds them.
+  // Where matrices of one product have different orders of columns they become f16, which rounds
+  // them.
   CHECK(worst < (name == "gptq_ordered" ? 1e-2 : 1e-4));
 }
 
@@ -120,7 +122,7 @@ TEST_CASE(
   };
   const std::vector<std::string> qkv = {"self_attn.q", "self_attn.k", "self_attn.v"};
   const uint64_t rows = bytes("gptq_act_order", qkv, MatrixStorage::kF16) / (64 * 2);
-  // The order takes a word for each of 64 columns.
+  // The order takes one word for each of 64 columns.
   CHECK(bytes("gptq_act_order", qkv) == rows * row_bytes(DataType::kInt4_32, 64) + 256);
   CHECK(bytes("gptq_ordered", qkv) == rows * 64 * 2);
   CHECK(bytes("gptq_ordered", {"mlp.down"}) == 64 * row_bytes(DataType::kInt4_32, 64) + 256);
@@ -143,7 +145,7 @@ TEST_CASE("Columns in another order go with 16-bit and fast activations, and are
     double worst = 0;
     for (size_t i = 0; i < logits.size(); ++i)
       worst = std::max(worst, std::abs(found.at(i) - logits[i]));
-    // The logits' deviation is 2.4.
+    // The logits' standard deviation is 2.4.
     INFO("largest difference " << worst);
     CHECK(worst < (options.fast_activations ? 1e-4 : 5e-2));
   }
@@ -165,23 +167,23 @@ TEST_CASE("Experts stay in the blocks of their file, but for those of several ty
 TEST_CASE("The tensors of a quantized matrix are its values together") {
   const TemporaryFolder temporary;
   const fs::path& path = temporary.path();
-  // Scales of 0.5. A zero point of 15 is stored for 0 (16 in four bits) by GPTQ, and as it is by
-  // v2.
+  // The scales are 0.5. GPTQ stores zero points less one, so 15 means 0 (16 in four bits); in v2,
+  // 15 means 15.
   const std::vector<Entry> gptq = {{"w.qweight", "I32", {8, 8}, 0x76543210},
                                    {"w.qzeros", "I32", {2, 1}, 0x0000000f},
                                    {"w.scales", "F16", {2, 8}, 0x38003800}};
   write_model(path, gptq, kGptq);
   std::vector<float> values = values_of(path);
   REQUIRE(values.size() == 8 * 64);
-  CHECK(values[0] == 0);  // of the row whose zero point is 0
+  CHECK(values[0] == 0);  // from the row whose zero point is 0
   CHECK(values[7] == 3.5f);
-  CHECK(values[64 + 7] == 3.0f);  // of one whose zero point is 1
+  CHECK(values[64 + 7] == 3.0f);  // from one whose zero point is 1
   write_model(path, gptq,
               R"({"quant_method":"gptq","bits":4,"group_size":32,"checkpoint_format":"gptq_v2"})");
   values = values_of(path);
   CHECK(values[0] == -7.5f);
   CHECK(values[64 + 7] == 3.5f);
-  // Of AWQ number 1 of a word is row 2, number 4 row 1.
+  // In AWQ, number 1 of a word is row 2's, number 4 is row 1's.
   write_model(path,
               {{"w.qweight", "I32", {64, 1}, 0x76543210},
                {"w.qzeros", "I32", {1, 1}, 0x00000010},
@@ -192,7 +194,7 @@ TEST_CASE("The tensors of a quantized matrix are its values together") {
   CHECK(values[0] == 0);
   CHECK(values[64 + 5] == 2.0f);
   CHECK(values[2 * 64] == 0);  // 1 less its zero point of 1
-  // E4M3: 1.0, -2.0, the smallest and the largest; the scale of 3.0 of a matrix, in f32.
+  // E4M3: 1.0, -2.0, the smallest and the largest; the matrix has a scale of 3.0 in f32.
   write_model(
       path,
       {{"w.weight", "F8_E4M3", {2, 32}, 0x7e01c038}, {"w.weight_scale", "F32", {1}, 0x40400000}},

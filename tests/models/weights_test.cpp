@@ -1,5 +1,5 @@
-// Forms in which a checkpoint may hold a weight: transposed, less one, in several tensors whose
-// rows take turns.
+// Forms in which a checkpoint may hold a weight: transposed, less one, in several tensors with
+// interleaved rows.
 #include "models/adapters/weights_load.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ using namespace mulciber::tests;
 
 namespace {
 
-/// A file of f32 tensors with the values 0, 1, 2, ... through all of them.
+/// A file of f32 tensors whose values are 0, 1, 2, ... across all of them.
 class Fixture {
  public:
   Fixture() {
@@ -120,7 +120,7 @@ TEST_CASE("a tensor of another rank is refused, whatever its elements") {
   CHECK_THROWS_WITH(Fixture().load(spec),
                     Catch::Matchers::ContainsSubstring("test weight `n`") &&
                         Catch::Matchers::ContainsSubstring("has shape [1, 1, 4], config says (4)"));
-  // Where a family's files have such a tensor, its table says so.
+  // A family whose files have such a tensor says so in its table.
   const WeightSpec known = {"w", WeightRole::kVector, {4}, {{{"n"}, {1, 1, 4}}}};
   CHECK(Fixture().load(known) == std::vector<float>{16, 17, 18, 19});
 }

@@ -1,5 +1,5 @@
-// Where all layers of a model have windows, texts leave the pages before them: more texts fit, and
-// answers keep every bit.
+// Models whose layers all have windows: sequences release the pages before the window, so more of
+// them fit, and answers keep every bit.
 #include <algorithm>
 #include <bit>
 #include <random>
@@ -50,7 +50,7 @@ TEST_CASE("An answer over pages that are left is that over a cache which keeps e
   for (const uint64_t seed : {0u, 7u}) {
     TextGenerator generator(shared_handle(), windowed_model(), {.context = kWindowContext});
     BatchRequest request = to_the_end("The red", seed);
-    // A prompt of one pass in both.
+    // The prompt is one pass in both.
     REQUIRE(batch.tokens(request.prompt).size() <= kPage);
     const Told told = told_alone(batch, request);
     const uint32_t vocabulary = generator.vocabulary();
@@ -72,7 +72,8 @@ TEST_CASE("An answer over pages that are left is that over a cache which keeps e
 }
 
 TEST_CASE("Six texts fill their contexts in the memory of less than two") {
-  // 19 positions before a token, a pass of 8: six pages at most, of 16 that a context has.
+  // A text reads 19 positions before a token, and a pass has 8: six pages at most, of the 16 of a
+  // context.
   constexpr uint32_t kTexts = 6, kMostPages = 6;
   BatchGenerator batch = windowed(kTexts, kTexts * kMostPages * kPage);
   REQUIRE(batch.statistics().pages == kTexts * kMostPages);
@@ -118,7 +119,7 @@ TEST_CASE("A beginning longer than the window is computed once, also where its p
     CHECK(reused >= (turn == 0 ? 0 : shared - 2 * kPage));
     before += reused;
   }
-  // The next turns of a conversation, with what steps of decoding left.
+  // The next turn of a conversation reuses the pages that decoding steps left.
   BatchRequest request = to_the_end(beginning);
   request.reuse_answers = true;
   request.logit_bias = {{batch.tokens(" red", false).at(0), 100.f}};

@@ -8,13 +8,15 @@ namespace mulciber::tests {
 
 struct Mutant {
   const char* name;
-  const char* row;                  // of kernels.def, whose flags it is compiled with
-  const char* imitates;             // the fault
-  const char* unseen;               // "DEVICE, why": where it has no effect; or ""
-  std::span<const uint32_t> spirv;  // empty: this build's glslang cannot compile it
+  const char* row;       // in kernels.def, whose flags it is compiled with
+  const char* imitates;  // the fault
+  /// "DEVICE, why": where the mutant has no effect; or "".
+  const char* unseen;
+  /// Empty where this build's glslang cannot compile the mutant.
+  std::span<const uint32_t> spirv;
 };
 
-/// None where the build had no glslang.
+/// All mutants; none where the build had no glslang.
 std::span<const Mutant> mutants();
 
 }  // namespace mulciber::tests

@@ -1,5 +1,5 @@
 // Attention that appends its position's key and value: the bits are those of two dispatches, and a
-// layer has one fewer.
+// layer has one dispatch fewer.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ using namespace mulciber::tests;
 
 namespace {
 
-/// A row that appends, and those whose work it does: of rotation, of append where nothing rotates.
+/// A row that appends, and the rows it replaces: rotation, or append where nothing rotates.
 struct AppendRows {
   const char *folded, *attention, *rope, *append;
 };
@@ -34,7 +34,7 @@ struct Kind {
 
 constexpr uint64_t kRows = 3, kContext = 1100;
 
-/// Attention of a step after positions about the ends of splits, in one dispatch or in two.
+/// A step of attention at positions near the boundaries of splits, in one dispatch or in two.
 OpCase step_of(const Kind& kind, const AppendRows& rows, bool in_one) {
   const KernelTypes types = find_kernel(rows.folded)->types;
   ControlWords words(2, 0xffffffff);
@@ -98,7 +98,7 @@ std::vector<std::vector<std::byte>> outputs_of(const OpCase& c) {
   return program.read_outputs();
 }
 
-/// What two outputs differ in, without their numbers: they are thousands.
+/// How two outputs differ, without their numbers, which are thousands.
 std::string difference(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
   if (a.size() != b.size()) return fmt::format("{} and {} bytes", a.size(), b.size());
   size_t count = 0, first = a.size();
@@ -126,7 +126,7 @@ TEST_CASE("Attention appends and attends to the bits of two dispatches") {
                              "rope_append_f32_q8_0", "append_cache_f32_q8_0"},
                    activations = {"append_attention_group_f16", "attention_group_f16",
                                   "rope_append_f16", "append_cache_f16"};
-  // Software drivers compile each kind for seconds.
+  // Software drivers take seconds to compile each kind.
   const auto [rows, kind] =
       GENERATE_COPY(std::pair(halves, Kind{9, 3, 64, 64}), std::pair(halves, Kind{2, 2, 32, 0}),
                     std::pair(blocks, Kind{6, 1, 96, 64, false, true, 300}),
@@ -159,7 +159,7 @@ TEST_CASE("A decoder layer that folds norms and appends decodes in five dispatch
                          .folded_norms = true, .folded_appends = true, .cache = cache};
   const auto apart = open_decoder(file, apart_options), folded = open_decoder(file, folded_options);
   const std::map<std::string, int> few = dispatches_of_step(*folded);
-  // The last layer also has the norm that the output product takes.
+  // The last layer also has the norm before the output product.
   CHECK(few.at("layers.0") == 5);
   CHECK(few.at("layers.1") == 6);
   CHECK(few.count("first_norm") == 0);

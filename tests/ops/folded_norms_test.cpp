@@ -1,4 +1,5 @@
-// Norms that products begin with: the bits are those of two dispatches, and a layer has two fewer.
+// Products that begin with a norm: the bits are those of two dispatches, and a layer has two
+// dispatches fewer.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,7 +24,7 @@ using namespace mulciber::tests;
 
 namespace {
 
-/// A row that folds, and the two whose work it does.
+/// A row that folds the norm, and the two rows it replaces.
 struct Rows {
   const char *folded, *norm, *product;
 };
@@ -90,7 +91,7 @@ TEST_CASE("A decoder layer with folded norms decodes in six dispatches, to the s
              folded = open_decoder(file, {.folded_norms = true});
   const std::map<std::string, int> few = dispatches_by_layer(*folded),
                                    many = dispatches_by_layer(*apart);
-  // The last layer also has the norm that the output product takes.
+  // The last layer also has the norm before the output product.
   CHECK(few.at("layers.0") == 6);
   CHECK(few.at("layers.1") == 7);
   CHECK(many.at("layers.0") == 8);
@@ -106,7 +107,7 @@ TEST_CASE("A decoder layer with folded norms decodes in six dispatches, to the s
   double worst = 0;
   for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
   INFO("largest difference " << worst);
-  CHECK(worst < 2e-4);  // as decoder_test.cpp bounds the same models' logits
+  CHECK(worst < 2e-4);  // the bound that decoder_test.cpp has for the same models' logits
 }
 
 TEST_CASE("Products of many weights in blocks leave the norm to a dispatch of its own") {
@@ -114,7 +115,7 @@ TEST_CASE("Products of many weights in blocks leave the norm to a dispatch of it
       GENERATE(table<DataType, uint64_t, bool>({{DataType::kQ4_K, 14336, false},
                                                 {DataType::kQ4_K, 2048, true},
                                                 {DataType::kF16, 14336, true}}));
-  // The shape of Llama 3.1 8B, in two layers.
+  // The shapes of Llama 3.1 8B, in two layers.
   const Json config = {
       {"hidden_size", 4096},       {"intermediate_size", hidden}, {"num_hidden_layers", 2},
       {"num_attention_heads", 32}, {"num_key_value_heads", 8},    {"max_position_embeddings", 64},
@@ -125,7 +126,7 @@ TEST_CASE("Products of many weights in blocks leave the norm to a dispatch of it
     weights[spec.name] = {{spec.role == WeightRole::kMatrix ? type : DataType::kF32, spec.shape}};
   const DecoderNetwork network =
       planned_decoder_network(decoder, weights, 64, {.folded_norms = true});
-  // 6,144 x 4,096 of queries, keys and values are few.
+  // The 6,144 x 4,096 weights of queries, keys and values are few enough.
   CHECK(network.decoder.first_norm->folds);
   for (const CausalLayer& layer : network.decoder.layers)
     CHECK(layer.after_attention->folds == folds);

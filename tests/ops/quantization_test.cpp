@@ -1,5 +1,5 @@
-// Block types from the file to the device: values through the embedding and the product, against
-// other implementations' values.
+// Block types from the file to the device: values through the embedding and the product, compared
+// with other implementations' values.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -40,7 +40,7 @@ std::string fixture_name(DataType type) {
   return name;
 }
 
-/// Where a block has scales in f16; none where they are something else.
+/// Offsets of a block's scales in f16; none where scales have another type.
 std::vector<uint64_t> half_scales(DataType type) {
   switch (type) {
     case DataType::kMXFP4:
@@ -56,7 +56,7 @@ std::vector<uint64_t> half_scales(DataType type) {
   }
 }
 
-/// Random blocks with scales that are small numbers: their upper bytes are set.
+/// Random blocks with small scales: their upper bytes are set.
 std::vector<std::byte> random_blocks(DataType type, uint64_t blocks, std::mt19937& random) {
   const uint64_t bytes = gguf_block_bytes(type);
   std::vector<std::byte> raw(blocks * bytes);
@@ -66,7 +66,7 @@ std::vector<std::byte> random_blocks(DataType type, uint64_t blocks, std::mt1993
     for (const uint64_t at : half_scales(type))
       block[at + 1] = at % 4 == 2 ? std::byte{0xac} : std::byte{0x2c};
     if (type == DataType::kMXFP4) block[0] = std::byte(100 + random() % 40);
-    // One scale for all blocks of a row, and of E4M3 no NaN.
+    // A row has one scale for all its blocks; E4M3 numbers are never NaN.
     const float scale = 0.0123f;
     if (type == DataType::kF8E4M3) {
       std::memcpy(block, &scale, 4);
@@ -85,8 +85,7 @@ Buffer upload_words(Device& device, std::span<const std::byte> bytes) {
   return buffer;
 }
 
-/// The rows of a matrix in blocks as the embedding reads them, and as a product with the identity
-/// does.
+/// A matrix's rows in blocks, read by the embedding and by a product with the identity.
 struct Readings {
   std::vector<float> looked_up, multiplied;
 };
@@ -140,7 +139,7 @@ TEST_CASE("Blocks that other programs wrote have their values on the device, bit
       const CheckpointTensor *raw = file.find(name + "_raw"), *values = file.find(name + "_float");
       if (!raw) continue;
       INFO(name);
-      // A row per block, or two rows of several as the file has them.
+      // Each block is a row.
       const uint64_t bytes = gguf_block_bytes(type), blocks = raw->bytes.size() / bytes;
       const uint64_t columns = block_elements(type), rows = blocks;
       const std::vector<float> wanted = read_floats(*values, 0, values->elements());
@@ -148,8 +147,8 @@ TEST_CASE("Blocks that other programs wrote have their values on the device, bit
       const Readings readings =
           read_on_device(type, rows, columns, packed(type, rows, columns, raw->bytes));
       for (uint64_t i = 0; i < wanted.size(); ++i) {
-        // Of a scale that is no number nothing is asked; that of a whole block is known by its
-        // first value.
+        // A scale that is not finite gives no value to compare; the first value of a block shows
+        // its scale.
         if (!std::isfinite(wanted[i]) || !std::isfinite(readings.looked_up[i])) continue;
         INFO("element " << i);
         REQUIRE(readings.looked_up[i] == wanted[i]);
@@ -163,7 +162,7 @@ TEST_CASE("Packed rows mean what the blocks of the file mean") {
   std::mt19937 random(7);
   for (const DataType type : kBlockTypes) {
     INFO(name_of(type));
-    // An odd number of blocks of 32 leaves half a word of scales and padding.
+    // An odd number of blocks of 32 leaves half a word after the scales, and padding.
     const uint64_t columns = block_elements(type) == 32 ? 96 : 512, rows = 3;
     const uint64_t bytes = gguf_block_bytes(type), blocks = rows * columns / block_elements(type);
     std::vector<std::byte> raw = random_blocks(type, blocks, random);
@@ -181,7 +180,7 @@ TEST_CASE("Packed rows mean what the blocks of the file mean") {
     REQUIRE(values.size() == wanted.size());
     for (size_t i = 0; i < values.size(); ++i) REQUIRE(static_cast<float>(values[i]) == wanted[i]);
 
-    // The scale of the last block is NaN or infinity, or one of its numbers.
+    // Not finite: first the scale of the last block, then one of its numbers.
     CHECK(all_finite(type, columns, rows_of_words));
     for (const uint64_t at : half_scales(type)) {
       std::vector<std::byte> other = raw;
@@ -221,7 +220,7 @@ TEST_CASE("One row takes a layer of three block types in one dispatch, but for t
     DataType type;
     uint64_t rows;
   } segments[] = {{DataType::kQ4_K, 70}, {second, 34}, {DataType::kQ6_K, 2}};
-  // Random blocks whose scales are finite and small, one type behind the other with a gap between.
+  // Random blocks whose scales are finite and small, one type after the other with a gap between.
   std::vector<std::byte> bytes;
   std::vector<uint64_t> begins;
   for (const auto& segment : segments) {
@@ -232,7 +231,7 @@ TEST_CASE("One row takes a layer of three block types in one dispatch, but for t
     std::vector<std::byte> raw(blocks * block);
     for (std::byte& byte : raw) byte = static_cast<std::byte>(random());
     for (uint64_t b = 0; b < blocks; ++b) {
-      // The halves among them: d and dmin of q4_K and d of q8_0 in front, d of q6_K at the end.
+      // The f16 scales: d and dmin of q4_K and d of q8_0 at the beginning, d of q6_K at the end.
       const uint64_t at = b * block + (segment.type == DataType::kQ6_K ? block - 2 : 0);
       raw[at + 1] = std::byte{0x20};
       if (segment.type == DataType::kQ4_K) raw[at + 3] = std::byte{0x20};
@@ -348,13 +347,14 @@ TEST_CASE("What blocks take on the device is close to what they take in the file
   for (const DataType type : kBlockTypes) {
     for (const uint64_t columns : {768, 2048, 4096}) {
       double in_file = static_cast<double>(columns / block_elements(type) * gguf_block_bytes(type));
-      // Blocks that are put together of a safetensors file repeat a scale of 128 elements.
+      // Blocks made from a safetensors file repeat the scale of 128 elements.
       if (type == DataType::kF8E4M3 || type == DataType::kInt4_128)
         in_file -= static_cast<double>(columns / 32 * 4 - (columns + 127) / 128 * 4);
       INFO(name_of(type) << " " << columns);
       CHECK(static_cast<double>(row_bytes(type, columns)) >= in_file);
-      // Scales of q3_k, six bits in the file, are bytes, mxfp4's exponents halves of words, and the
-      // one scale of 32 elements of iq3_s is two. The end of a row is padding.
+      // On the device the scales of q3_K (six bits in the file) are bytes, mxfp4's exponents are
+      // half words, and iq3_s has two copies of its one scale per 32 elements. The end of a row is
+      // padding.
       const bool wider =
           type == DataType::kQ3_K || type == DataType::kMXFP4 || type == DataType::kIQ3_S;
       const double most = (wider ? 1.06 : 1.04) * in_file + 15;

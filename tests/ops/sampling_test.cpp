@@ -15,7 +15,7 @@ using namespace mulciber;
 
 namespace {
 
-/// Sequences that all see the same logits, whatever they chose before.
+/// Samples sequences that all see the same logits at every step.
 class Sampler {
  public:
   Sampler(std::span<const float> logits, std::span<const SampleRow> rows,
@@ -78,7 +78,7 @@ std::vector<SampleRow> rows_of(uint32_t count, const Sampling& sampling) {
 }  // namespace
 
 TEST_CASE("Philox 4x32-10 gives the numbers that its authors publish") {
-  // First words of the known answers of Random123 for counter and key 0.
+  // The first word of Random123's known answer for counter and key 0.
   CHECK(conformance::random_number(0, 0, 0) == ((0x6627e8d5u >> 9) + 0.5) * 0x1p-23);
 }
 
@@ -113,7 +113,8 @@ TEST_CASE("Ids are drawn as often as their probabilities say") {
       chi_square += (drawn[id] - expected) * (drawn[id] - expected) / expected;
       ++kinds;
     }
-    // Beyond mean + 5 deviations of a chi-square distribution of kinds - 1 degrees of freedom.
+    // The bound is the mean + 5 deviations of a chi-square distribution of kinds - 1 degrees of
+    // freedom.
     CHECK(kinds > 2);
     CHECK(chi_square < kinds - 1 + 5 * std::sqrt(2 * (kinds - 1)));
   }
@@ -183,7 +184,7 @@ TEST_CASE("A mask that a row has already is no change") {
   CHECK(set_mask(state, layout, 0, other));
   CHECK(set_mask(state, layout, 0, {}));
   CHECK_FALSE(set_mask(state, layout, 0, {}));
-  CHECK(set_mask(state, layout, 0, other));  // the bits are those of before, but did not count
+  CHECK(set_mask(state, layout, 0, other));  // the same bits as before, which did not count
   const std::span<const uint32_t> held = state.values(layout.mask_of(0));
   CHECK(std::vector<uint32_t>(held.begin(), held.end()) == std::vector<uint32_t>{1, 5, 0, 2});
   CHECK(state.get(layout.mask_of(1), 3) == 1);

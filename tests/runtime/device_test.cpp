@@ -39,7 +39,8 @@ void use_a_pipeline(Device& device) {
 TEST_CASE("A device is chosen by index, by name, or as the best") {
   std::vector<Capabilities> all = Device::enumerate(options_from_environment());
   REQUIRE_FALSE(all.empty());
-  for (size_t i = 1; i < all.size(); ++i) CHECK(all[i - 1].kind <= all[i].kind);  // software last
+  // Software devices come last.
+  for (size_t i = 1; i < all.size(); ++i) CHECK(all[i - 1].kind <= all[i].kind);
   CHECK(Device::open(options_from_environment())->capabilities().name == all[0].name);
   DeviceOptions options = options_from_environment();
   options.device = std::to_string(all.size() - 1);
@@ -96,15 +97,15 @@ TEST_CASE("Limits take capabilities away") {
   c.max_shared_memory = 65536;
   apply_limits(c, "no-fp16,storage=1M,shared=32K");
   CHECK_FALSE(c.has(kFloat16));
-  CHECK_FALSE(c.has(kCooperativeMatrix));  // it needs 16-bit arithmetic
+  CHECK_FALSE(c.has(kCooperativeMatrix));  // requires 16-bit arithmetic
   CHECK_FALSE(c.has(kMatrix16x16x16F16));
   CHECK(c.has(kSubgroupArithmetic));
   CHECK(c.max_storage_range == 1 << 20);
   CHECK(c.max_shared_memory == 32768);
   apply_limits(c, "storage=2M");
-  CHECK(c.max_storage_range == 1 << 20);  // limits only ever lower
+  CHECK(c.max_storage_range == 1 << 20);  // a limit never raises
   apply_limits(c, "android-2021");
-  CHECK((c.features & 0xffff) == kNothing);  // what is left are traits
+  CHECK((c.features & 0xffff) == kNothing);  // only traits are left
   CHECK(c.max_storage_buffers == 4);
   CHECK(c.max_invocations == 128);
   CHECK_THROWS_WITH(apply_limits(c, "no-such"),
@@ -141,9 +142,9 @@ TEST_CASE("Subgroups on Intel are as wide as a register, and as wide as somebody
   CHECK(c.subgroup_size == 16);
   apply_limits(c, "subgroup=32");
   CHECK(c.subgroup_size == 32);
-  apply_limits(c, "subgroup=8");  // the device has none of these
+  apply_limits(c, "subgroup=8");  // the device has no such size
   CHECK(c.subgroup_size == 16);
-  c.features = kGpu;  // one size
+  c.features = kGpu;  // a single size
   apply_limits(c, "subgroup=32");
   CHECK(c.subgroup_size == 16);
 }
@@ -162,7 +163,7 @@ TEST_CASE("Every row that a quirk denies exists, and an undenied one remains for
     INFO(id);
     const Kernel* row = find_kernel(id);
     REQUIRE(row);
-    CHECK(row->made_for != kAnyDevice);  // rows for any device are what remains
+    CHECK(row->made_for != kAnyDevice);  // rows for any device remain
   }
 }
 
@@ -190,13 +191,14 @@ TEST_CASE("A device that does not answer in time is lost, and can be closed") {
   Program program = builder.build();
   CHECK_THROWS_WITH(program.run(), ContainsSubstring("did not finish a submission within 1e-09 s"));
   CHECK_THROWS_WITH(program.run(), ContainsSubstring("lost earlier"));
-  // The device may still be at work: its program waits for that before it goes.
+  // The device may still be running: the program's destructor waits for that.
 }
 
 TEST_CASE("Bytes survive the way to the device and back") {
   for (const char* limits : {"", "no-host-visible"}) {
     auto device = Device::open(options_from_environment({.limits = limits}));
-    for (size_t size : {1u, 3u, 4096u, 9u << 20, (24u << 20) + 5}) {  // above the staging ring too
+    // The largest sizes exceed the staging ring.
+    for (size_t size : {1u, 3u, 4096u, 9u << 20, (24u << 20) + 5}) {
       std::vector<std::byte> sent(size);
       for (size_t i = 0; i < size; ++i) sent[i] = static_cast<std::byte>(i * 2654435761u >> 24);
       Buffer buffer = device->memory().allocate(size, MemoryUsage::kActivations);
@@ -323,7 +325,7 @@ TEST_CASE("A second queue is opened where there is one, and kept busy beside the
 
   conformance::BackgroundLoad load(*device);
   use_a_pipeline(*device);
-  // A device with one queue shows at least that the load itself works, while nothing else runs.
+  // A device with one queue shows at least that the load itself works while nothing else runs.
   VkQueue queue = device->second_queue();
   if (queue == VK_NULL_HANDLE) {
     device->vk().vkGetDeviceQueue(device->handle(), device->queue_family(), 0, &queue);
@@ -344,14 +346,14 @@ TEST_CASE("A priority is asked for where the device has them, and what it grants
   const bool known = std::ranges::any_of(offered, [](const std::string& name) {
     return name == "VK_KHR_global_priority" || name == VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME;
   });
-  // SwiftShader has the extension, and grants the default alone.
+  // SwiftShader has the extension, but grants only the default priority.
   const QueuePriority granted = describe(*device).queue_priority;
   CHECK((granted == QueuePriority::kDefault || (known && granted == QueuePriority::kLow)));
   use_a_pipeline(*device);
 }
 
 TEST_CASE("A priority that is not granted becomes the next lower") {
-  // What a driver allows, and the priorities it was asked for.
+  // The highest priority that the driver allows, and the priorities it was asked for.
   static std::vector<VkQueueGlobalPriorityEXT> asked;
   static VkQueueGlobalPriorityEXT allowed;
   InstanceFunctions vk{};

@@ -1,5 +1,6 @@
-// Every Vulkan call that can fail fails in turn, while models are loaded, run in slices and
-// destroyed on a host's device: each time an error and nothing left behind, and the device goes on.
+// Every Vulkan call that can fail is made to fail, one at a time, while models are loaded, run in
+// slices and destroyed on an application's device: each gives an error, leaves nothing behind, and
+// the device can be used further.
 //   MULCIBER_FAULTS=write runtime_tests -# "[#faults_test]"   writes docs/reference/faults.md
 #include <execinfo.h>
 
@@ -27,24 +28,24 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// By which way a call is reached: where the library makes it, and where the functions under way
-/// were called from, innermost first. Six tell apart what a buffer or a pipeline is made for.
+/// The call path to a Vulkan call: return addresses in the library, innermost first. Six of them
+/// tell apart what a buffer or a pipeline is made for.
 using Way = std::array<void*, 6>;
 
-/// What is to fail, and what was called and made.
+/// The call that is to fail, and what was called and made.
 struct Faults {
-  std::string function;  // "": none
-  int nth = 0;           // its call, from 1
+  std::string function;  // "" for none
+  int nth = 0;           // which of its calls, from 1
   VkResult result = VK_SUCCESS;
   std::map<std::string, int> calls;
-  // Of each function the ways by which calls reach it, and the first call of each.
+  // For each function, the paths by which calls reach it, and the first call of each path.
   std::map<std::string, std::map<Way, int>> ways;
   std::map<std::string, int> alive;  // by kind of object
   bool injected = false;
 
   [[gnu::noinline]] bool fails(const char* name) {
     const int number = ++calls[name];
-    std::array<void*, std::tuple_size_v<Way> + 2> stack{};  // this function, the wrapper, the way
+    std::array<void*, std::tuple_size_v<Way> + 2> stack{};  // this function, wrapper, path
     backtrace(stack.data(), static_cast<int>(stack.size()));
     Way way;
     std::copy(stack.begin() + 2, stack.end(), way.begin());
@@ -58,7 +59,7 @@ Faults faults;
 template <typename Tag, typename Function>
 struct Wrapped;
 
-/// A call that can fail. Tag::kMakes: the kind of object that it makes, or "".
+/// Wraps a call that can fail. Tag::kMakes: the kind of object that it makes, or "".
 template <typename Tag, typename... Arguments>
 struct Wrapped<Tag, VkResult(VKAPI_PTR*)(Arguments...)> {
   static inline VkResult(VKAPI_PTR* original)(Arguments...) = nullptr;
@@ -70,7 +71,7 @@ struct Wrapped<Tag, VkResult(VKAPI_PTR*)(Arguments...)> {
   }
 };
 
-/// A call that destroys the kind of object Tag::kMakes.
+/// Wraps a call that destroys the kind of object Tag::kMakes.
 template <typename Tag, typename Handle>
 struct Wrapped<Tag, void(VKAPI_PTR*)(VkDevice, Handle, const VkAllocationCallbacks*)> {
   static inline void(VKAPI_PTR* original)(VkDevice, Handle, const VkAllocationCallbacks*) = nullptr;
@@ -164,7 +165,8 @@ void finish(FrameTask& task) {
   }
 }
 
-/// Everything that a host does with a small translator and a small language model. How it went.
+/// Does everything that an application does with a small translator and a small language model.
+/// Returns the outcome in words.
 std::string use_everything(const VulkanHost& host) {
   try {
     HostDevice lent = host.lent();
@@ -215,7 +217,7 @@ const std::pair<VkResult, const char*> kResults[] = {
     {VK_ERROR_INITIALIZATION_FAILED, "initialization failed"},
     {VK_TIMEOUT, "timeout"}};
 
-/// Whether a function has that result.
+/// Whether a function can return this result.
 bool may_give(const std::string& function, VkResult result) {
   return result != VK_TIMEOUT || function.starts_with("vkWait");
 }
@@ -260,7 +262,7 @@ TEST_CASE("After a model for which memory did not suffice a smaller one is loade
   HostDevice lent = host.lent();
   instance_entry = lent.physical.get_instance_proc_addr;
   lent.physical.get_instance_proc_addr = faulty_instance_entry;
-  uint64_t left = 8 << 20;  // a block: of weights alone
+  uint64_t left = 8 << 20;  // one block, with weights alone
   lent.allocator.allocate = [&](const MemoryRequest& request, HostMemory* memory) {
     if (request.requirements.size > left) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
@@ -328,16 +330,16 @@ TEST_CASE("Every call that fails is an error, and leaves nothing behind") {
       "of it. \"goes on\": the work was done without that call.\n\n| call |";
   for (const auto& [result, name] : kResults) page += fmt::format(" {} |", name);
   page += "\n| --- | --- | --- | --- | --- | --- |\n";
-  // The page is of one driver: others map other memory and make other pipelines. Where a run takes
-  // long each call fails with one of the results.
+  // The page is about one driver: others map other memory and make other pipelines. Where a run
+  // takes long, each call fails with only one of the results.
 #ifdef MULCIBER_SANITIZED
   const bool whole = false;
 #else
   const bool whole =
       describe(*adopt_device(host.lent())).driver.find("Mesa 22.3") != std::string::npos;
 #endif
-  // What the layers look at is the same for each result. A run that takes a share of settings takes
-  // the results in turns.
+  // The layers' checks do not depend on the result. A run that takes a share of the settings takes
+  // the results in rotation.
   const bool every_result = whole && std::getenv("MULCIBER_VALIDATE") == nullptr &&
                             std::getenv("MULCIBER_SHARE") == nullptr;
   size_t turn = 0;

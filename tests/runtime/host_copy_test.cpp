@@ -1,5 +1,5 @@
-// Copies for a host: what is recorded where another queue family owns the image or buffer. Drivers
-// on CPUs have one family, so the commands are looked at.
+// Copies into an application's resources: the commands recorded where another queue family owns the
+// image or buffer. CPU drivers have one family, so the test reads the recorded commands.
 #include "runtime/host_copy.h"
 
 #include <tuple>
@@ -19,7 +19,7 @@ struct Recorded {
 };
 Recorded g_recorded;
 
-/// A device that notes barriers and copies.
+/// Functions of a device that records barriers and copies.
 DeviceFunctions noting_device() {
   g_recorded = {};
   DeviceFunctions vk{};

@@ -1,5 +1,5 @@
-// How long things live: memory that a host takes back from a loaded model, and owners that go
-// first.
+// Lifetimes: memory that an application takes back from a loaded model, and owners that are
+// destroyed first.
 #include "mulciber/embedding.h"
 #include "runtime/device.h"
 #include "tests/catch.h"
@@ -24,7 +24,7 @@ TEST_CASE("A trimmed translator holds what it held when it was loaded, and goes 
   CHECK(device->memory().reserved() == reserved - freed);
   CHECK(device->memory().used() == loaded);
 
-  // What tasks under way use stays.
+  // Memory that running tasks use stays.
   TranslationTask search(translator, text, {.beams = 8});
   AttentionTask maps(translator, whole);
   search.step(500);

@@ -1,5 +1,5 @@
-// shaders/pinned: the archive holds what its manifest says, and a build embeds the rows it needs of
-// it. Whether sources have changed since is the business of tests/cli/pinned_shaders.sh.
+// shaders/pinned: the archive holds the modules that its manifest lists, and a build embeds the
+// rows it needs from it. tests/cli/pinned_shaders.sh checks whether the sources have changed since.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TEST_CASE("The pinned archive holds a module for every row, as its manifest says
     const Kernel* row = find_kernel(manifest.rows[i]);
     REQUIRE(row != nullptr);
     CHECK(hash_of(archive[i]) == manifest.hashes[i]);
-    // It takes the place of the module that this build made of the row.
+    // The pinned module replaces the one that this build compiled for the row.
     const Reflection pinned = reflect_spirv(row->id, archive[i]);
     CHECK(pinned.buffer_count > 0);
     if (row->spirv.empty()) continue;

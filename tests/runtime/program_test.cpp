@@ -22,7 +22,7 @@ std::span<const std::byte> bytes_of(const std::vector<float>& values) {
   return std::as_bytes(std::span(values));
 }
 
-// x + x, then + x again, ...: a value of 1 becomes 1 + steps.
+// Computes x + x, then + x again, ...: a value of 1 becomes 1 + steps.
 struct Chain {
   Buffer input;
   Tensor output;
@@ -97,7 +97,7 @@ TEST_CASE("Submissions are bounded by time and results do not depend on it") {
     CHECK(chain.result(*device) == 13);
     return chain.program->last_submission_count();
   };
-  CHECK(submissions_at(1e-6) == 12);  // every node by itself
+  CHECK(submissions_at(1e-6) == 12);  // each node has its own submission
   CHECK(submissions_at(1e6) == 1);
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("Grids of any size run on a device that allows few workgroups") {
     ProgramBuilder builder(device, "program");
     const Tensor x = builder.activation({7, 3, 60});
     builder.keep_from_start(x);
-    const Tensor y = softmax(builder, x);  // a workgroup per row
+    const Tensor y = softmax(builder, x);  // one workgroup per row
     const Tensor map = attention_map(builder, {y, 0}, {x, 20},
                                      {.heads = 4, .kv_heads = 4, .head_size = 5, .causal = true});
     builder.keep(y);
@@ -193,7 +193,7 @@ TEST_CASE("Grids of any size run on a device that allows few workgroups") {
   };
   const std::vector<float> expected = run(tests::shared_device());
   CHECK(run(*few) == expected);
-  // In any order of workgroups and subgroups, those of a spread grid too.
+  // The result is the same in any order of workgroups and subgroups, in a spread grid too.
   for (Device* device : {few.get(), &tests::shared_device()}) {
     for (const Order& order : {Order{Order::kReverse}, Order{Order::kRandom, 3}}) {
       INFO(name_of(order));
@@ -268,7 +268,7 @@ TEST_CASE("Guards notice what is written outside a buffer, and buffers begin as 
     write_at(-8);
     CHECK(memory.damage() == "wrote 5 bytes before a buffer of 1001");
   }
-  // A buffer that is gone has no guards.
+  // A buffer that is freed has no guards.
   const uint64_t used = memory.used();
   buffer = Buffer();
   CHECK(memory.used() == used - 1024 - 2 * 512);

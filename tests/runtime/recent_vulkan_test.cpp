@@ -1,11 +1,12 @@
-// runtime/recent_vulkan.h says what Vulkan's own header says, where that is new enough to compare.
+// runtime/recent_vulkan.h agrees with Vulkan's own headers, where these are recent enough to
+// compare.
 #include <cstddef>
 
 #include <vulkan/vulkan_core.h>
 
 #include "tests/catch.h"
 
-// Newer than the other two: headers may lack it alone.
+// This extension is newer than the other two: headers may lack it alone.
 #ifdef VK_NV_compute_occupancy_priority
 #define HAS_OCCUPANCY
 #endif

@@ -1,4 +1,4 @@
-// Selection over made-up devices: no Vulkan call.
+// Kernel selection over made-up devices: no Vulkan call.
 #include <algorithm>
 #include <bit>
 #include <fstream>
@@ -20,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// A phone that offers what Vulkan 1.1 requires and nothing else.
+// A phone that offers no more than Vulkan 1.1 requires.
 Capabilities least_device() {
   Capabilities c;
   c.name = "least";
@@ -59,7 +59,7 @@ TEST_CASE("Every feature has a bit of its own") {
     CHECK((all & feature) == kNothing);
     all |= feature;
   }
-  // What has no name is in no list: the groups of the header must be in this one.
+  // A feature without a name is in no list: the header's groups must consist of named features.
   CHECK((all & (kMatrixUnits | kFastHalf)) == (kMatrixUnits | kFastHalf));
 }
 
@@ -88,8 +88,8 @@ TEST_CASE("Row ids are unique, and every row has a module unless the build left 
   }
   CHECK(find_kernel("no_such_row") == nullptr);
 
-  // A build that was told to do without pinned modules lacks those for features of the shader
-  // compiler that a row's DEFINES name, and then no row that names the feature has one.
+  // A build without pinned modules lacks the modules for features of the shader compiler that a
+  // row's DEFINES name; then no row that names the feature has a module.
   std::map<std::string, std::set<bool>> compiled;  // by feature; "" where a row names none
   size_t rows = 0;
   std::ifstream file(tests::source_dir() / "shaders/kernels.def");
@@ -118,7 +118,7 @@ TEST_CASE("Row ids are unique, and every row has a module unless the build left 
 }
 
 TEST_CASE("A row on matrix units is refused where its tile has more blocks than subgroups") {
-  // The most lanes of a subgroup with which a workgroup still has a subgroup for each block.
+  // The largest subgroup size with which a workgroup still has a subgroup for each block.
   const std::map<std::string, uint32_t> most_lanes = {
       {"matmul_coopmat_128_f32_f16", 128},
       {"matmul_coopmat_64_f32_f16", 64},
@@ -133,7 +133,7 @@ TEST_CASE("A row on matrix units is refused where its tile has more blocks than 
       {"attention_coopmat_128_f32_f16", 64},
       {"attention_coopmat_256_f16", 64},
       {"attention_coopmat_8x16_64_f32_q8_0", 32},
-      {"matmul_tiled_64_f32_f16", 128},  // takes no matrices
+      {"matmul_tiled_64_f32_f16", 128},  // uses no matrix units
   };
   for (const auto& [id, most] : most_lanes) {
     const Kernel* row = find_kernel(id);
@@ -175,7 +175,8 @@ TEST_CASE("Selection takes the first row that serves and explains the ones befor
       const Problem problem{row.op, row.types, row.shape};
       INFO(row.id << " on the " << device.name << " device");
       const Selection selection = select_kernel(device, problem);
-      // The definition, row by row: what is made for the device and has nothing against it.
+      // The expected row, by definition: the first one made for the device whose conditions are
+      // met.
       const Kernel* first = nullptr;
       std::vector<const Kernel*> before;
       for (const Kernel& candidate : kernels()) {
@@ -254,15 +255,15 @@ TEST_CASE("Depth and keys are split over workgroups where tiles leave half of a 
            builder.activation({columns, depth}, DataType::kF16));
     return builder.nodes();
   };
-  // Tiles of 64 x 64: 8 of them, 60 / 8 = 7 parts.
+  // There are 8 tiles of 64 x 64, and 60 / 8 = 7 parts.
   std::vector<Node> nodes = product(16, 512, 8192);
   REQUIRE(nodes.size() == 2);
   CHECK(nodes[0].groups == std::array<uint32_t, 3>{8, 1, 7});
   CHECK(nodes[1].kernel->op == Op::kSplitKReduce);
   CHECK(product(16, 4096, 8192).size() == 1);  // 64 tiles
-  CHECK(product(16, 512, 256).size() == 1);    // too little to share
-  CHECK(product(4, 512, 8192).size() == 1);    // lanes lie along the depth already
-  device.compute_units = 0;                    // the driver does not say: as usual for the kind
+  CHECK(product(16, 512, 256).size() == 1);    // too little depth to split
+  CHECK(product(4, 512, 8192).size() == 1);    // lanes already split the depth
+  device.compute_units = 0;                    // not reported: the usual number for the kind
   device.tuning.units = 6;
   CHECK(product(16, 512, 8192).size() == 1);
   device.tuning.units = 16;
@@ -279,7 +280,8 @@ TEST_CASE("Depth and keys are split over workgroups where tiles leave half of a 
               {.heads = 16, .kv_heads = 4, .head_size = 64, .value_size = 64, .causal = true});
     return builder.nodes();
   };
-  // Four heads of keys, a tile of 64 queries each, of four heads that share them.
+  // There are four key heads, and each has one tile of 64 queries from the four heads that share
+  // it.
   nodes = attended(16, 4096);
   REQUIRE(nodes.size() == 2);
   CHECK(nodes[0].groups == std::array<uint32_t, 3>{15, 4, 1});
@@ -315,12 +317,12 @@ TEST_CASE("Matrices of workgroups and of bf16 serve where the device has them") 
   CHECK(chosen(kNothing, DataType::kF16, 128) == "matmul_coopmat_128_f32_f16");
   CHECK(chosen(kWorkgroups, DataType::kF16, 128) == "matmul_tensor_128_f32_f16");
   CHECK(chosen(kWorkgroups, DataType::kF16, 64) == "matmul_tensor_64_f32_f16");
-  // A driver asks for blocks number by number, which took longer on an H200.
+  // A driver reads blocks number by number, which took longer on an H200.
   CHECK(chosen(kWorkgroups, DataType::kQ4_K, 128) == "matmul_coopmat_128_f32_blocks");
   CHECK(chosen(kWorkgroups, DataType::kQ4_K, 128, kHalfMatrices) == "matmul_tensor_128_f32_blocks");
   CHECK(chosen(kWorkgroupMatrix128, DataType::kQ4_K, 128, kHalfMatrices) ==
         "matmul_tensor_64_f32_blocks");
-  // bf16 has the range of f32, which f16 lacks.
+  // bf16 has the range of f32, and f16 has not.
   CHECK(chosen(kWorkgroups, DataType::kBF16, 128) == "matmul_tensor_128_f32_f16");
   CHECK(chosen(kWorkgroups | kMatrix16x16x16BF16, DataType::kBF16, 128) ==
         "matmul_coopmat_128_f32_bf16");
@@ -357,7 +359,7 @@ TEST_CASE("Many rows are multiplied as halves where matrix units take halves alo
     INFO(describe_features(halves));
     CHECK(pays(halves, 8));
     CHECK_FALSE(pays(halves, 9));
-    CHECK_FALSE(pays(halves | kMatrix16x16x16I8, 9));  // no deeper than those of halves
+    CHECK_FALSE(pays(halves | kMatrix16x16x16I8, 9));  // no deeper than half matrices
     for (const FeatureSet integers : {kMatrix16x16x32I8, kMatrix8x16x32I8, kMatrix8x8x32I8}) {
       INFO(describe_features(integers));
       CHECK(pays(halves | integers, 9));

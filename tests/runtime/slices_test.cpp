@@ -1,4 +1,4 @@
-// How slices fill a budget: what is expected of dispatches, and what timestamps correct of it.
+// How slices fill a budget: the expected times of dispatches, and how timestamps correct them.
 #include "runtime/slices.h"
 
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ using namespace mulciber;
 
 namespace {
 
-/// Runs of one program, one behind the other.
+/// Several runs of one program in sequence.
 class Runs : public StageSource {
  public:
   Runs(Program& program, uint64_t count) : program_(program), count_(count) {}
@@ -44,7 +44,7 @@ Program additions(Device& device, const Buffer& values, int count) {
   return builder.build();
 }
 
-/// A slice as a host records, submits and awaits it.
+/// Records, submits and awaits a slice as an application does.
 Slice run_recorded(Device& device, SlicedRun& run, double budget_us) {
   const DeviceFunctions& vk = device.vk();
   const VkCommandBuffer commands = device.allocate_command_buffer();
@@ -60,7 +60,8 @@ Slice run_recorded(Device& device, SlicedRun& run, double budget_us) {
 
 PFN_vkGetPhysicalDeviceQueueFamilyProperties real_families = nullptr;
 
-/// As the device's first family, but without timestamps, and behind it one that has them.
+/// Reports two families: the device's first family without timestamps, then the same with
+/// timestamps.
 void two_families(VkPhysicalDevice physical, uint32_t* count, VkQueueFamilyProperties* families) {
   if (!families) {
     *count = 2;
@@ -115,7 +116,7 @@ TEST_CASE("A run that goes while a host may still run its slices says so") {
   run.emplace(device, std::make_unique<Runs>(program, 1));
   const Slice slice = run->record(commands, 1e9);
   REQUIRE(device.vk().vkEndCommandBuffer(commands) == VK_SUCCESS);
-  // In a process of its own, which the assertion ends before anything is given back.
+  // The destructor runs in a child process, because its assertion aborts before anything is freed.
   const pid_t child = fork();
   if (child == 0) {
     std::signal(SIGABRT, SIG_DFL);
@@ -170,7 +171,7 @@ TEST_CASE("What slices took corrects what is expected of the next, whoever submi
       }
       REQUIRE(i < 1000);
     }
-    // Of a slice few dispatches are timed, but in the end all were.
+    // A slice times few of its dispatches, but in the end all were timed.
     for (size_t node = 0; node < 20; ++node) {
       CHECK(program.recording().node_us(node) != guess);
       CHECK(program.recording().node_us(node) >= 0);

@@ -15,14 +15,14 @@ TEST_CASE("docs/reference/kernels.md is the table of this build") {
 
 TEST_CASE("A row gives a value to every row constant of its module, and to no other") {
   using namespace mulciber;
-  // Of rows whose source has these fixed; the host counts workgroups by them.
+  // These constants are fixed in some rows' sources; C++ uses them to count workgroups.
   const RowConstant kTiles[] = {RowConstant::TILE_M, RowConstant::TILE_N, RowConstant::TILE_Q};
   for (const Kernel& kernel : kernels()) {
     if (kernel.spirv.empty()) continue;
     INFO(kernel.id);
     const std::vector<uint32_t>& declared = kernel.reflection.specialization_ids;
     for (const uint32_t id : declared) {
-      if (id < static_cast<uint32_t>(RowConstant::TILE_M)) continue;  // of the runtime or the op
+      if (id < static_cast<uint32_t>(RowConstant::TILE_M)) continue;  // from the runtime or the op
       INFO(name_of(RowConstant{id}));
       CHECK(kernel.names(RowConstant{id}));
     }
@@ -30,7 +30,7 @@ TEST_CASE("A row gives a value to every row constant of its module, and to no ot
       const auto id = static_cast<uint32_t>(constant);
       if (id >= kFirstHostFact || std::ranges::count(kTiles, constant) > 0) continue;
       INFO(name_of(constant));
-      // SPIR-V 1.6 may say the workgroup's size twice, as a mode and as a constant of the same id.
+      // SPIR-V 1.6 may give the workgroup's size twice, as a mode and as a constant of the same id.
       CHECK(std::ranges::count(declared, id) >= 1);
     }
   }
@@ -58,7 +58,7 @@ TEST_CASE("Every row on matrix units stands before its plain form, which any dev
     CHECK_FALSE(plain.spirv.empty());
     if (!row.spirv.empty())
       CHECK(plain.reflection.shared_memory_bytes == row.reflection.shared_memory_bytes);
-    // Tiles of a workgroup are spread over no subgroups.
+    // Tiles of a workgroup are not divided among subgroups.
     const bool lanes = (row.needs & kWorkgroupMatrices) == 0;
     CHECK(plain.names(RowConstant::PLAIN_LANES) == lanes);
     CHECK(plain.constants.size() == row.constants.size() + (lanes ? 1 : 0));

@@ -1,6 +1,6 @@
-// The rules of the source tree itself: rooms, and the floors of a room, include only those below
-// them, pages are files of their own, and tracked text is free of host names of package registries
-// and of anybody's home folder.
+// Rules of the source tree itself: rooms, and the floors of a room, include only those below them,
+// pages are files of their own, and tracked text contains neither host names of package registries
+// nor anybody's home folder.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -26,15 +26,15 @@ std::string first_folder(std::string_view path) {
   return slash == std::string_view::npos ? "" : std::string(path.substr(0, slash));
 }
 
-/// A room of the house, and the rooms whose headers it may include beside its own and the public
+/// A room of the house, and the rooms whose headers it may include besides its own and the public
 /// ones.
 struct Room {
   std::string_view name;
   std::vector<std::string_view> below;
 };
 
-// From the ground up. Nothing else is exempt: what a room needs of a higher one, it declares
-// itself.
+// Rooms from the ground up. There is no exemption: a room declares itself what it needs of a higher
+// one.
 const std::vector<Room>& rooms() {
   static const std::vector<Room> kRooms = {
       {"include", {}},
@@ -67,8 +67,8 @@ const Room* room_of(const std::string& folder) {
 }
 
 /// A folder and its floors, from the ground up: a file includes its own floor and those below.
-/// Folders inside that are not named stand side by side above the floors, and files that lie beside
-/// the folders stand on top.
+/// Subfolders that are not named lie side by side above the floors, and files directly in the
+/// folder lie on top.
 struct Floors {
   std::string_view folder;
   std::vector<std::string_view> names;
@@ -86,8 +86,8 @@ const std::vector<Floors>& floors() {
   return kFloors;
 }
 
-/// The floor of `folder` that `path` lies on: "" for a file of the folder itself, nothing for one
-/// elsewhere.
+/// The floor of `folder` that `path` lies on: "" for a file directly in the folder, nothing for a
+/// file elsewhere.
 std::optional<std::string> floor_of(const std::string& path, std::string_view folder) {
   if (!path.starts_with(folder) || path[folder.size()] != '/') return {};
   return first_folder(std::string_view(path).substr(folder.size() + 1));
@@ -104,13 +104,12 @@ std::string_view forbidding_folder(const std::string& file, const std::string& i
   return {};
 }
 
-/// What is wrong with `file` including `included` (both from the repository root); empty if
-/// nothing.
+/// Why `file` may not include `included` (both from the repository root); empty if it may.
 std::string include_problem(const std::string& file, const std::string& included) {
   const std::string from = first_folder(file), to = first_folder(included);
   const std::string arrow = file + " includes " + included + ": ";
   if (to == "tests" && from != "tests") return arrow + "only tests use tests";
-  // A program as anybody could write it, on the public interface.
+  // The viewer is an example program on the public interface.
   const std::string_view viewer = "apps/viewer/";
   if (file.starts_with(viewer) && room_of(to) && !included.starts_with(viewer))
     return arrow + "the viewer sees public headers alone";
@@ -183,7 +182,7 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
-// What git tracks; in a source archive without .git, every file outside build folders.
+// Files that git tracks; in a source archive without .git, every file outside build folders.
 std::vector<std::string> tracked_files() {
   std::vector<std::string> files;
   const std::string command =
@@ -315,7 +314,7 @@ TEST_CASE("tracked text names no package registry and no home folder", "[layerin
 }
 
 TEST_CASE("the library leaves environment, flags and exit codes to the command", "[layering]") {
-  // Reports of conformance/, and pages that are generated, tell readers what command made them.
+  // Reports of conformance/, and generated pages, tell readers which command made them.
   const auto of_library = [](const std::string& folder) {
     return room_of(folder) && folder != "apps" && folder != "conformance" && folder != "shaders";
   };
@@ -341,7 +340,7 @@ TEST_CASE("the library leaves environment, flags and exit codes to the command",
 }
 
 TEST_CASE("pages are files of their own", "[layering]") {
-  // What only a page holds; the tests look for some of these in pages that were made.
+  // Texts that only a page has; tests look for some of them in generated pages.
   static const std::array<std::string_view, 4> kMarks = {"<!doctype", "<style", "<body",
                                                          "document.getElementById"};
   std::string problems;
@@ -358,7 +357,7 @@ TEST_CASE("pages are files of their own", "[layering]") {
 }
 
 TEST_CASE("documents name files that exist", "[layering]") {
-  // `folder/file`, with or without its ending, in the pages at the root and in docs.
+  // `folder/file`, with or without its extension, in the pages at the root and in docs.
   static const std::regex kPath("`([a-z_]+/[A-Za-z0-9_./-]+)`");
   const std::vector<std::string> files = tracked_files();
   std::string problems;

@@ -1,5 +1,5 @@
-// Chat templates against what jinja2 renders in the environment of transformers, byte by byte, and
-// hostile ones.
+// Chat templates compared byte by byte with what jinja2 renders in the environment of transformers,
+// and hostile ones.
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ Checkpoint files(const std::filesystem::path& model) {
   return Checkpoint(model, Checkpoint::Contents::kText);
 }
 
-/// The moment at which the generator's clock stands: Friday, 26 July 2024, 09:05:03.
+/// The time of the generator's clock: Friday, 26 July 2024, 09:05:03.
 std::tm recorded_moment() {
   std::tm moment{};
   moment.tm_year = 2024 - 1900;
@@ -98,7 +98,7 @@ TEST_CASE("Errors of a chat template name the line") {
 }
 
 TEST_CASE("A hostile chat template ends in an error, soon and within bounds") {
-  // Time.
+  // Limits on time.
   refused("{% for a in range(99999) %}{% for b in range(99) %}{{ a * b }}{% endfor %}{% endfor %}",
           "steps");
   refused("{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}", "too deep");
@@ -110,7 +110,7 @@ TEST_CASE("A hostile chat template ends in an error, soon and within bounds") {
       "{% set s = 'a' * 9999999 %}{% for i in range(99999) %}{% if s == s ~ 'b' %}{% endif %}{% "
       "endfor %}",
       "the template ");
-  // Memory.
+  // Limits on memory.
   refused("{{ 'a' * 999999999999 }}", "bytes");
   refused("{{ [1] * 99999999999 }}", "bytes");
   refused(
@@ -129,7 +129,7 @@ TEST_CASE("A hostile chat template ends in an error, soon and within bounds") {
   refused("{{ range(99999) | join('x' * 99999) }}", "bytes");
   refused("{{ [1] | batch(999999999999, 1) | list }}", "bytes");
   refused("{{ strftime_now('%999999999d') }}", "date");
-  // Depth, in the text and in the values.
+  // Limits on depth, in the text and in the values.
   refused("{{ " + many("(", 5000) + "1" + many(")", 5000) + " }}", "nest");
   refused("{{ " + many("-", 9000) + "1 }}", "nest");
   refused("{{ " + many("not ", 9000) + "1 }}", "nest");
@@ -145,7 +145,7 @@ TEST_CASE("A hostile chat template ends in an error, soon and within bounds") {
       "{% set ns = namespace(l=[]) %}{% for i in range(99) %}{% set ns.l = [ns.l, ns.l] %}{% "
       "endfor %}{{ ns.l }}",
       "too many values");
-  // What lives shorter than the template must not be kept, and nothing may hold itself.
+  // A namespace cannot keep what lives shorter than the template, and nothing may contain itself.
   refused("{% set ns = namespace() %}{% set ns.a = ns %}", "namespace cannot hold");
   refused("{% set ns = namespace() %}{% set ns.a = [ns] %}", "namespace cannot hold");
   refused("{% set ns = namespace() %}{% for i in [1] %}{% set ns.a = loop %}{% endfor %}",
@@ -154,7 +154,7 @@ TEST_CASE("A hostile chat template ends in an error, soon and within bounds") {
       "{% set ns = namespace() %}{% for i in [1] %}{% macro m() %}{% endmacro %}{% set ns.a = [m] "
       "%}{% endfor %}",
       "namespace cannot hold");
-  // Numbers.
+  // Limits on numbers.
   refused("{{ 9223372036854775807 + 1 }}", "too large");
   refused("{{ 99999999999999999999 }}", "too large");
   refused("{{ (-9223372036854775807 - 1) // -1 }}", "too large");
@@ -249,7 +249,7 @@ TEST_CASE("Templates are known by name, for files that have none") {
     const ChatTemplate chosen = ChatTemplate::choose(std::string(known.name), files(path));
     CHECK(chosen.plain() == (known.name == kDialogueTemplate));
     CHECK_FALSE(chosen.stops().empty());
-    // Without a system prompt, and in a model that names no special tokens.
+    // The conversation has no system prompt, and the model names no special tokens.
     CHECK(ChatTemplate::choose(std::string(known.name), files(empty.path()))
               .render(std::span(messages).subspan(1, 1))
               .find("Hi") != std::string::npos);

@@ -23,7 +23,7 @@ bool grammar_accepts(const Grammar& grammar, std::string_view text) {
   return matcher.accepts(state);
 }
 
-/// The message that a grammar ends in; empty where it is compiled.
+/// The error message of a grammar; empty where it is compiled.
 template <typename Action>
 std::string error_of(Action&& action) {
   return tests::model_error(action).value_or("");

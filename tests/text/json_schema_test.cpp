@@ -1,4 +1,4 @@
-// JSON schemas as grammars: each keyword with texts that are valid and texts that are not.
+// JSON schemas as grammars: for each keyword, texts that are valid and texts that are not.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -231,7 +231,7 @@ TEST_CASE("schemas of multiples accept those within their bounds and no others")
       const Grammar grammar = Grammar::json_schema(schema);
       std::vector<int> wrong;
       for (int value = -9999; value <= 9999; ++value) {
-        // All of them would take minutes in a build that looks at itself.
+        // All numbers would take minutes in a build with sanitizers.
         const bool multiple = divisor > 6 && value % divisor == 0;
         if (std::abs(value) > 300 && std::abs(value) < 9900 && value % 11 != 0 && !multiple &&
             std::abs(value - bounds.most) > 20)
@@ -285,11 +285,11 @@ TEST_CASE("schemas of multiples of fractions accept those within their bounds an
         std::string text =
             fmt::format("{}{}.{:03}", value < 0 ? "-" : "", size / 1000, size % 1000);
         const double number = value / 1000.0;
-        // A bound itself is written without a point.
+        // A bound itself is written without a decimal point.
         if (number == bounds.least || number == bounds.most) continue;
         const bool in = value % fraction.thousandths == 0 && number <= bounds.most &&
                         (bounds.above ? number > bounds.least : number >= bounds.least);
-        // As few digits as it takes, and with each zero that may follow them.
+        // Each number is tried with as few digits as it needs, and with each zero that may follow.
         const size_t decimals =
             std::string(fraction.text) == "1e-3" ? 3 : std::string(fraction.text).size() - 2;
         for (size_t shown = 3; shown > 0; --shown) {
@@ -374,7 +374,7 @@ TEST_CASE("what a schema cannot mean here is refused by name") {
   for (int i = 0; i < 70; ++i) deep = R"({"items": )" + deep + "}";
   CHECK_THAT(tests::model_error([&] { Grammar::json_schema(deep); }).value_or(""),
              Catch::Matchers::ContainsSubstring("64 schemas"));
-  // References that double with every step.
+  // References double the schema's size with every step.
   std::string doubled = fmt::format(R"({{"$defs": {{"a0": {{"type": "object", "title": "{}"}})",
                                     std::string(1000, 'x'));
   for (int i = 1; i < 15; ++i)

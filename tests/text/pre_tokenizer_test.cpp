@@ -1,6 +1,6 @@
-// The names in tokenizer.ggml.pre: where each cuts a text into words, beside what Hugging Face's
-// tokenizers makes of the reference expressions (tools/fixtures/pre_tokenizers.py), and what else
-// a name stands for.
+// The names in tokenizer.ggml.pre: where each cuts a text into words, compared with Hugging Face's
+// tokenizers on the reference expressions (tools/fixtures/pre_tokenizers.py), and the other
+// settings that a name stands for.
 #include <nlohmann/json.hpp>
 
 #include <set>
@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// A tokenizer of a few pieces, ids from 0, under a name of tokenizer.ggml.pre.
+/// A tokenizer of a few pieces, with ids from 0, for one name in tokenizer.ggml.pre.
 class SmallTokenizer {
  public:
   explicit SmallTokenizer(const std::string& pre) {
@@ -88,7 +88,7 @@ TEST_CASE("Every pre-tokenizer of GGUF files cuts words as its reference express
 }
 
 TEST_CASE("A pre-tokenizer's name says what is added, and which words are taken whole") {
-  // The merges are none: a piece of two characters comes out only where words are taken whole.
+  // There are no merges: a piece of two characters comes out only where words are taken whole.
   const Ids merged = {2, 3}, whole = {4}, with_bos = {0, 4}, with_separator = {2, 3, 1};
   CHECK(SmallTokenizer("gpt-4o").open().encode("hi", {true, false}) == merged);
   CHECK(SmallTokenizer("youtu").open().encode("hi", {true, false}) == whole);

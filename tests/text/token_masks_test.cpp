@@ -1,5 +1,5 @@
-// Masks over vocabularies: what they allow is what the grammar allows, token by token, and random
-// walks over them give texts of the grammar.
+// Masks over vocabularies: they allow what the grammar allows, token by token, and random walks
+// over them give texts of the grammar.
 #include "text/grammar/token_masks.h"
 
 #include <fmt/format.h>
@@ -47,8 +47,8 @@ double cpu_milliseconds() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-/// A text of random tokens. Ends where the grammar allows nothing more, and from `most` tokens on
-/// where it allows an end.
+/// A text of random tokens. It ends where the grammar allows nothing more, and after `most` tokens
+/// where the grammar allows an end.
 std::optional<std::string> random_text(TokenMasks& masks, std::mt19937& random, int most) {
   TokenMasks::Position position = masks.begin();
   for (int i = 0; i < 20 * most; ++i) {
@@ -216,7 +216,7 @@ TEST_CASE("a grammar of anything allows every token with a text") {
   REQUIRE(mask.size() == (tree->size() + 40 + 31) / 32);
   size_t missing = 0;
   for (uint32_t token = 0; token < tree->size(); ++token) {
-    // Bytes that begin no character never come.
+    // Bytes that no character begins with never occur.
     const bool text = !tree->bytes(token).empty() &&
                       nlohmann::json(tree->bytes(token))
                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
@@ -247,7 +247,7 @@ TEST_CASE("rules open in one another without end are bounded by masks") {
 }
 
 TEST_CASE("a grammar that takes too long is refused before others have waited for it") {
-  // All texts of up to six digits.
+  // The tokens are all texts of up to six digits.
   std::vector<std::string> tokens(1'111'110);
   uint32_t id = 0;
   for (uint32_t length = 1, count = 10; length <= 6; ++length, count *= 10)
@@ -274,7 +274,7 @@ TEST_CASE("a grammar that takes too long is refused before others have waited fo
     INFO(position.text() << ", " << cpu_milliseconds() - begin << " ms");
     CHECK(error.find("takes too long") != std::string::npos);
   }
-  // What depends on no more than a few bytes costs nothing later.
+  // States that depend on only a few bytes add no cost later.
   TokenMasks masks(Grammar::regex("[0-9]*1[0-9]{3}").automaton(), tree,
                    static_cast<uint32_t>(tokens.size()));
   TokenMasks::Position position = masks.begin();
@@ -295,13 +295,13 @@ TEST_CASE("tokens of equal bytes are allowed alike") {
   CHECK_FALSE(masks.push(position, 77));
 }
 
-// Measured: hidden, as times say nothing of right and wrong.
+// This test only measures, so it is hidden: times do not decide right or wrong.
 TEST_CASE("time of masks over a large vocabulary", "[.][time]") {
   std::vector<std::string> tokens;
   std::mt19937 random(3);
   const auto base = tree_of("gpt2");
   for (uint32_t id = 0; id < base->size(); ++id) tokens.push_back(base->bytes(id));
-  // As those of models: words of letters, with and without a blank, in several scripts.
+  // Tokens like those of models: words of letters, with and without a space, in several scripts.
   while (tokens.size() < 150000) {
     std::string word = random() % 3 != 0 ? " " : "";
     const bool ascii = random() % 4 != 0;

@@ -1,4 +1,4 @@
-// Text as tokens come: never half a character, and nothing of a text that ends it.
+// Text as tokens come: never half a character, and no part of a stop text.
 #include "text/token_stream.h"
 
 #include "mulciber/error.h"
@@ -8,7 +8,8 @@ using namespace mulciber;
 
 namespace {
 
-/// One id a byte. With `valid` decode() replaces what is no UTF-8, as byte-level decoders do.
+/// A tokenizer with one id per byte. With `valid`, decode() replaces invalid UTF-8, as byte-level
+/// decoders do.
 class ByteTokenizer : public Tokenizer {
  public:
   explicit ByteTokenizer(bool valid) : valid_(valid) {}

@@ -1,4 +1,4 @@
-// Tokenizer files that nobody would write by accident.
+// Malformed and hostile tokenizer files.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -171,11 +171,11 @@ TEST_CASE("a SentencePiece file cut or damaged anywhere ends in an error or stil
   int refused = 0;
   for (std::size_t length = 0; length < whole.size(); ++length)
     refused += !spm_refusal(whole.substr(0, length)).empty();
-  CHECK(refused > 1000);  // a cut between two fields leaves a smaller valid file
+  CHECK(refused > 1000);  // a cut between two fields leaves a valid file
   for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string damaged = whole;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
-    spm_refusal(damaged);  // the sanitizers judge
+    spm_refusal(damaged);  // sanitizers judge the result
   }
 }
 

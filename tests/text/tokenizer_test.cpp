@@ -1,4 +1,4 @@
-// Tokenizers against recorded ids.
+// Tokenizers compared with recorded ids.
 #include "text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
@@ -78,7 +78,7 @@ TEST_CASE("SentencePiece files of the fixtures give the recorded ids") {
         std::pair("gemma3", "tokenizer.model"), std::pair("t5", "spiece.model"),
         std::pair("t5_gated", "spiece.model")}) {
     const fs::path folder = fixtures / "models" / model;
-    TemporaryFolder copy;  // without tokenizer.json, which would win
+    TemporaryFolder copy;  // without tokenizer.json, which would be preferred
     for (const char* name : {file, "tokenizer_config.json", "config.json"})
       fs::copy(folder / name, copy.path() / name);
     const auto tokenizer = load_tokenizer(Checkpoint(copy.path(), Checkpoint::Contents::kText));
@@ -123,7 +123,7 @@ TEST_CASE("every tokenizer.json of the fixtures tokenizes as recorded") {
 
 TEST_CASE(
     "M2M-100's files as they are downloaded: pieces, ids of their own, and languages behind") {
-  // The pieces of another model serve; vocab.json has ids of its own for them.
+  // The pieces come from another model; vocab.json gives them ids of its own.
   TemporaryFolder folder;
   fs::copy_file(source_dir() / "assets/en-de/source.spm",
                 folder.path() / "sentencepiece.bpe.model");
@@ -152,7 +152,7 @@ TEST_CASE(
   CHECK(expected.size() > 5);
   CHECK(tokenizer->encode("the house is old") == expected);
   CHECK(tokenizer->decode(expected) == "the house is old");
-  // A language in a text is text, unless asked for.
+  // A language token in a text is plain text, unless parse_special is set.
   CHECK(tokenizer->encode("__de__", {.add_special = false, .parse_special = false}) !=
         Ids{size + 16});
   CHECK(tokenizer->encode("__de__", {.add_special = false, .parse_special = true}) ==

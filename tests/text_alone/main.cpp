@@ -1,5 +1,5 @@
-// Ids of a text and of a conversation, with the room of texts and the two below it alone: no Vulkan
-// is linked. FOLDER holds the tokenizer's files, TEMPLATE a chat template.
+// Prints the ids of a text and of a conversation, using only the room of texts and the two below
+// it: no Vulkan is linked. FOLDER holds the tokenizer's files, TEMPLATE a chat template.
 #include <cstdio>
 #include <exception>
 #include <string>
