@@ -26,7 +26,7 @@ struct SelectionRule {
   std::vector<std::string> excludes;                 // none of these may match
   std::optional<std::vector<std::string>> caselist;  // only these names
   bool must_pass = false;                            // the short list only
-  Fraction fraction;                                 // of the cases that the other rules leave
+  Fraction fraction;                                 // applied after the other rules
 };
 
 /// The rule as options of `mulciber conform`, without --caselist, whose names are not kept:

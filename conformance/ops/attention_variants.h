@@ -26,7 +26,7 @@ struct AttentionVariant {
   bool sinks = false;                   // with a head mask
   bool poison = false;                  // NaN and infinities where no query looks
   std::vector<uint32_t> poisoned = {};  // and in these keys: queries that see them are not checked
-  double deviation = 1;                 // of q's values
+  double deviation = 1;                 // deviation of q's values
   uint32_t spare = 0;  // columns between and after the parts, so that strides and offsets are odd
   float scale = 0;     // 0: head_size^-0.5
   std::optional<int32_t> query_offset;
@@ -41,8 +41,9 @@ struct AttentionVariant {
   BlockSparseKeys keys;         // a pattern, global tokens
   bool sparse = false;          // so few keys that nearly all is zero
   bool split_counters = false;  // workgroups may split the keys of a row
-  uint32_t key_parts = 0;       // of a tile of queries, for rows on matrix units; 0: default
-  uint32_t page = 0;            // positions of a page of keys and values; 0: contiguous rows
+  /// Key parts of a tile of queries, for rows on matrix units; 0: default.
+  uint32_t key_parts = 0;
+  uint32_t page = 0;  // positions of a page of keys and values; 0: contiguous rows
 
   PageTable pages() const { return {page, rows / rows_per_kv, kv_len}; }
 };

@@ -26,7 +26,7 @@ struct Variant {
   bool bias = false;
   bool accumulate = false;
   uint64_t columns_before = 0, columns_after = 0;  // columns of an existing wider result
-  double deviation = 1;                            // of x's values
+  double deviation = 1;                            // deviation of x's values
   bool exact = false;
   bool gated = false;
   bool long_list_alone = false;

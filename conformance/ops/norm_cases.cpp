@@ -24,7 +24,7 @@ void require_rows_and_columns(const char* op, std::span<const uint64_t> shape) {
 struct NormVariant {
   bool residual = false;
   double offset = 0;     // added to all of x
-  double deviation = 1;  // of x's values
+  double deviation = 1;  // deviation of x's values
   double epsilon = 1e-5;
 };
 

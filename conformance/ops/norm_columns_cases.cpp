@@ -13,12 +13,12 @@ namespace {
 
 struct Variant {
   bool centered = false;
-  double deviation = 1;  // of x's values
+  double deviation = 1;  // deviation of x's values
   double epsilon = 1e-6;
 };
 
 struct Problem {
-  uint64_t rows, columns;  // of x
+  uint64_t rows, columns;  // shape of x
   uint64_t first, groups, width;
 };
 

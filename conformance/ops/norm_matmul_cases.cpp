@@ -19,7 +19,7 @@ constexpr float kEpsilon = 1e-5f;
 struct NormProduct {
   Activation activation = Activation::kNone;
   bool gated = false, accumulate = false;
-  double deviation = 1;  // of x's values
+  double deviation = 1;  // deviation of x's values
 };
 
 /// The row of x after the norm, with bounds.

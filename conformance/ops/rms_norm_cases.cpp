@@ -14,7 +14,7 @@ enum class Stream : uint8_t { kNone, kAdded, kNormalized };
 
 struct Variant {
   Stream stream = Stream::kNone;
-  double deviation = 1;  // of x's values
+  double deviation = 1;  // deviation of x's values
   double epsilon = 1e-6;
 };
 

@@ -16,7 +16,7 @@ struct SampleVariant {
   std::vector<uint32_t> banned = {}, stops = {};
   uint32_t history_capacity = 32, ring = 1;
   uint32_t steps = 1;
-  double deviation = 3;     // of the logits
+  double deviation = 3;     // deviation of the logits
   double levels = 0;        // above 0: logits are multiples of 1 / levels, so that many are equal
   bool odd_values = false;  // -infinity in all rows; NaN in every third, infinity before it
   std::string name = {};

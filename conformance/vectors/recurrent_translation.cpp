@@ -45,7 +45,7 @@ struct Translation {
   RecordedLinear initial;
   CellPart cell;
   RecordedLinear query, key;       // Luong: only key
-  std::optional<size_t> vector;    // of additive scores
+  std::optional<size_t> vector;    // the vector of additive scores
   RecordedLinear combine, output;  // combine: only for Luong
 
   /// Results of a decoder after some steps.
