@@ -40,7 +40,7 @@ struct AttentionView {
   bool at_last_key = false;                // the last query is at the last counted key
   uint32_t rows_per_kv = 1;                // rows of queries that share a row of keys
   std::optional<DistanceTable> distances;  // for self-attention over whole sequences
-  std::optional<Packing> packing;          // of the sequences that attend to themselves
+  std::optional<Packing> packing;          // packing of the sequences that attend to themselves
   std::optional<Tensor> add_to;            // destination of a sum (pre-norm residual stream)
   Trace* trace = nullptr;
 };

@@ -16,7 +16,7 @@ struct Packing {
   Tensor control;                 // u32
   ControlArray<uint32_t> tokens;  // (rows, length): the token for each position of the rectangle
   ControlArray<uint32_t> places;  // (packed): the position of each token in the rectangle
-  uint32_t rows = 1, length = 1;  // of the rectangle
+  uint32_t rows = 1, length = 1;  // the rectangle's extents
   uint32_t packed() const { return places.count; }
 
   /// x: (1, packed, columns) f32 or f16. Result: (rows, length, columns) of its type; padding

@@ -59,7 +59,7 @@ struct StackControl {
   std::optional<ControlArray<float>> self_bias;  // (heads, 2 * span + 1), for every layer
   uint32_t self_bias_span = 0;
   std::optional<DistanceTable> distances;  // for an encoder's layers
-  std::optional<Packing> packing;          // of an encoder's sequences
+  std::optional<Packing> packing;          // packing of an encoder's sequences
 };
 
 /// A stack over embeddings of any kind: tokens, patches of an image, frames of sound.
