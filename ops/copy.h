@@ -8,7 +8,7 @@
 namespace mulciber {
 
 struct CopyOptions {
-  uint32_t first_column = 0;  // of x
+  uint32_t first_column = 0;  // first column of x
   uint32_t columns = 0;       // 0: all from first_column on
   uint32_t into_column = 0;
   /// Number of blocks of these columns in each row, and their distances in x and in `into`: one
