@@ -55,7 +55,7 @@ struct NodeTimes {
     uint32_t begin, end;  // query numbers
   };
   VkQueryPool pool = VK_NULL_HANDLE;
-  uint64_t turn = 0;  // of often-timed nodes, one in 32 is timed again, by this number
+  uint64_t turn = 0;  // counter by which one in 32 of the often-timed nodes is timed again
   uint32_t queries = 0;
   std::vector<Place> places;
 
