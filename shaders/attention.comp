@@ -22,7 +22,8 @@ layout(constant_id = CONSTANT_TILE) const uint TILE = 4;
 const uint kQueries = 4, kColumns = MAX_HEAD_SIZE;  // limits of a tile
 #endif
 const uint kKeys = 32;
-const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;  // of the values, per invocation
+// Columns of the values per invocation.
+const uint COLUMNS = (VALUE_SIZE + LOCAL_SIZE - 1) / LOCAL_SIZE;
 
 shared float q_tile[kQueries * kColumns];
 shared float scores[kQueries * kKeys];

@@ -31,7 +31,7 @@
 // Constants of rows with block-sparse patterns:
 #define CONSTANT_PATTERN_QUERIES (CONSTANT_OP + 16)  // positions per block; 0: no pattern
 #define CONSTANT_PATTERN_KEYS (CONSTANT_OP + 17)     // keys per block
-#define CONSTANT_PATTERN_BLOCKS (CONSTANT_OP + 18)   // of positions
+#define CONSTANT_PATTERN_BLOCKS (CONSTANT_OP + 18)   // number of blocks of positions
 #define CONSTANT_GLOBALS (CONSTANT_OP + 19)          // 1: params.globals is used
 
 // Constants of rows that split the keys (attention_split_keys.glsl):

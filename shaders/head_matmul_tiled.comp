@@ -13,7 +13,7 @@ ROW_CONSTANT(THREAD_M, 4);  // at most 4
 BUFFER(0, readonly, x, vec4)
 BUFFER(2, , y, vec4)
 
-const uint kDepth = 16;  // of the tiles
+const uint kDepth = 16;  // depth of the tiles
 const uint kQuads = 16;  // quads of columns
 const uint kMaxRows = 32;
 // Lines are skewed against bank conflicts.

@@ -14,7 +14,7 @@
 #include "matmul_segments.glsl"
 
 ROW_CONSTANT(THREAD_N, 2);    // per lane; even
-ROW_CONSTANT(MOST_WORDS, 1);  // of a group's four words, per iteration
+ROW_CONSTANT(MOST_WORDS, 1);  // words of the four in a group, per iteration
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 16;
 
 // The lanes of a subgroup load the quads of x of at least one row.

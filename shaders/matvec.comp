@@ -26,7 +26,7 @@
 
 ROW_CONSTANT(TILE_N, 4);  // even
 #if defined(WEIGHT_BLOCKS) && !defined(ACTIVATION_Q8_1)
-ROW_CONSTANT(WORDS, 1);  // of the four words of a group of 32 elements
+ROW_CONSTANT(WORDS, 1);  // words of the four in a group of 32 elements
 #endif
 layout(constant_id = MATMUL_ROWS) const uint ROWS = 1;
 
@@ -105,7 +105,7 @@ void multiply(uint format, uint first_column, uint end, uint at, uint group_of_c
     }
   }
 #elif defined(WEIGHT_BLOCKS)
-  const uint parts = 4 / WORDS;  // of a group
+  const uint parts = 4 / WORDS;  // parts of a group
   for (uint part = lane; part < params.depth / 32 * parts; part += LOCAL_SIZE) {
     uint group = part / parts, first = part % parts * WORDS;
     // All columns are loaded before the first product: of the rows of x only one word's worth is

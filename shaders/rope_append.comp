@@ -72,7 +72,7 @@ BUFFER(4, writeonly, cache, vec2)
 #endif
 #include "rotation.glsl"
 
-shared vec2 turning[ROPE_MOST_ODD / 2];  // of one head, normalized
+shared vec2 turning[ROPE_MOST_ODD / 2];  // pairs of one head, normalized
 
 float turning_at(uint element) {
   vec2 word = turning[element / 2];

@@ -19,7 +19,7 @@ BUFFER(1, readonly, bias, float)
 BUFFER(2, , routes, uint)
 
 const float kNone = -3.0e38;
-uint first;  // of the token's logits
+uint first;  // first of the token's logits
 float maximum, total;
 
 float score_of(uint expert) {

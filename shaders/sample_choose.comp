@@ -17,7 +17,7 @@
 PARAMS(SampleParams)
 BUFFER(0, readonly, logits, float)
 BUFFER(1, , control, uint)
-BUFFER(1, readonly, settings, SampleSettings)  // the same buffer as control
+BUFFER(1, readonly, settings, SampleSettings)  // shares the binding of control
 BUFFER(2, readonly, stats, vec2)
 BUFFER(3, writeonly, progress, uint)
 

@@ -16,7 +16,7 @@
 PARAMS(SampleParams)
 BUFFER(0, , logits, float)
 BUFFER(1, readonly, control, uint)
-BUFFER(1, readonly, settings, SampleSettings)  // the same buffer as control
+BUFFER(1, readonly, settings, SampleSettings)  // shares the binding of control
 BUFFER(2, writeonly, chunks, vec2)
 
 #include "logits.glsl"

@@ -31,7 +31,7 @@ float lane_squares(uint lane) {
 }
 
 #ifdef SUBGROUPS_ADD
-shared float norm_sums[NORM_LANES / 4];  // of subgroups, which have at least 4 lanes
+shared float norm_sums[NORM_LANES / 4];  // sums of subgroups, which have at least 4 lanes
 
 // The workgroup has more or fewer lanes than NORM_LANES, and sums in the order of rms_norm.comp.
 void find_norm_factor() {
