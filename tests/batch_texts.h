@@ -28,7 +28,7 @@ struct Told {
   std::string text;
   /// The bits of the log probabilities: equal only where the values are.
   std::vector<uint32_t> bits;
-  std::vector<TokenProbability> likeliest;  // of all tokens, in order
+  std::vector<TokenProbability> likeliest;  // entries of all tokens, in order
   std::vector<size_t> prompt;               // prompt tokens done, at each call
   std::optional<Generation> end;
   std::string error;

@@ -120,7 +120,7 @@ TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
   for (size_t i = 0; i < 100; i += 2) saturated[i] = -1, half_zero[i] = 0;
   saturated[3] = 0.7;
   CHECK(doubt(good, saturated).find("99 % of expected output 0 have one magnitude") == 0);
-  CHECK(doubt(good, half_zero) == "");  // as ReLU gives
+  CHECK(doubt(good, half_zero) == "");  // ReLU gives such zeros
   overflown[50] = 1e5;
   CHECK(doubt(good, overflown) == "");
   CHECK(doubt(good, overflown, DataType::kF16) ==

@@ -184,7 +184,7 @@ TEST_CASE("A mask that a row has already is no change") {
   CHECK(set_mask(state, layout, 0, other));
   CHECK(set_mask(state, layout, 0, {}));
   CHECK_FALSE(set_mask(state, layout, 0, {}));
-  CHECK(set_mask(state, layout, 0, other));  // the same bits as before, which did not count
+  CHECK(set_mask(state, layout, 0, other));  // equal bits from before, which did not count
   const std::span<const uint32_t> held = state.values(layout.mask_of(0));
   CHECK(std::vector<uint32_t>(held.begin(), held.end()) == std::vector<uint32_t>{1, 5, 0, 2});
   CHECK(state.get(layout.mask_of(1), 3) == 1);

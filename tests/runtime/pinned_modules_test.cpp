@@ -23,7 +23,7 @@ namespace {
 struct Manifest {
   std::string glslang;
   std::vector<uint32_t> word_counts;
-  std::vector<std::string> rows, hashes;  // of each module, in order
+  std::vector<std::string> rows, hashes;  // entries of each module, in order
 };
 
 Manifest read_manifest() {
