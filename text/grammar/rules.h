@@ -29,7 +29,7 @@ using Part = uint32_t;
 constexpr uint32_t kUnbounded = UINT32_MAX;
 
 /// Limits of a grammar. A compiler that exceeds one throws ModelError with the number.
-constexpr size_t kMostGrammarBytes = size_t{1} << 20;  // of the grammar's text
+constexpr size_t kMostGrammarBytes = size_t{1} << 20;  // bytes of the grammar's text
 constexpr size_t kMostGrammarNesting = 64;             // depth of parentheses or schemas
 constexpr size_t kMostGrammarStates = 200'000;         // states of the automaton, and expressions
 constexpr uint32_t kMostRepetitions = 100'000;         // {m,n}
@@ -41,7 +41,7 @@ class Rules {
     Kind kind = Kind::kText;
     std::string text = {};         // bytes
     CodeSet set = {};              // a character
-    std::vector<Part> parts = {};  // of a sequence or choice; or the repeated part
+    std::vector<Part> parts = {};  // parts of a sequence or choice; or the repeated part
     uint32_t least = 0, most = 0;  // repetitions
     uint32_t rule = 0;             // the called rule
   };

@@ -37,7 +37,7 @@ class PieceTrie {
     std::int32_t value = kNone;
     std::int32_t first_child = 0;  // children are consecutive, in the order of their bytes
     std::int32_t children = 0;
-    unsigned char byte = 0;  // of the edge from the parent
+    unsigned char byte = 0;  // byte of the edge from the parent
   };
 
   std::vector<Node> nodes_ = {Node{}};
