@@ -55,7 +55,7 @@ exits 0 "${shake[@]}" --mustpass --no-shake
 exits 0 "${shake[@]}"
 exits 2 "${shake[@]}" --shake --no-shake
 
-# The same seed gives the same errors, whatever the number of children; another seed gives others.
+# A seed gives the same errors for any number of child processes; another seed gives others.
 statuses clean.jsonl --errors >errors
 exits 0 "${conform[@]}" "${quick[@]}" --jobs 1 --batch 7 --output again.jsonl
 statuses again.jsonl --errors | cmp - errors || fail "a second run gives other errors"

@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$example" "$data" "$work/karate.svg" >"$work/out.txt" || fail "it ends with $?"
-# As the training script said: all but member 8, who had an examination to pass in the club of the other side.
+# The training script found all but member 8, who had an examination to pass in the club of the other side.
 grep -q '^33 of 34 members' "$work/out.txt" || fail "$(head -n 1 "$work/out.txt")"
 grep -q '^member  8, side 1' "$work/out.txt" || fail "member 8 is on side 0"
 grep -Eq 'double precision: [0-9.]+e-0[5-9]$' "$work/out.txt" || fail "$(sed -n 2p "$work/out.txt")"

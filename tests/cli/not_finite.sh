@@ -44,12 +44,12 @@ done
 refused "$weight" "$MULCIBER" generate -m decodernan -p 'The red hammer' -n 5 --temperature 1 --seed 3
 refused "$weight" "$MULCIBER" perplexity -m decodernan --context 32 text.txt
 echo 'The red hammer' >lines
-# Of so small a model the context has no room for a template of conversations.
+# The context of so small a model has no room for a chat template.
 echo '{{ messages[-1].content }}' >plain.jinja
 refused "$weight" "$MULCIBER" chat -m decodernan --template plain.jinja -n 5 <lines
 exits 0 "$MULCIBER" generate -m "$MULCIBER_SOURCE/tests/data/gemma3" -p 'The red hammer' -n 5
 
-# Of a product whose rows come from several tensors, the one that is spoiled.
+# A product's rows may come from several tensors: the message names the tensor that is not finite.
 spoil gemma3 values model.layers.0.self_attn.v_proj.weight nan
 refused "\`model.layers.0.self_attn.v_proj.weight\`" "$MULCIBER" generate -m values -p 'The red hammer' -n 5
 
@@ -64,7 +64,7 @@ for value in nan inf; do
   refused "$tensor" "$MULCIBER" translate -m "translator$value" --beam 1 'a dog runs .'
 done
 
-# Of encoders it is the states that are not finite.
+# Encoders have hidden states that are not finite.
 # states WORDS COMMAND...: as refused().
 states() {
   local words=$1

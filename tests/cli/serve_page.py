@@ -125,7 +125,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         browser.check(wrong, "facts", "/^\\d+ tokens/.test(document.querySelector('.assistant .facts').textContent) || document.querySelector('.assistant .facts').textContent")
         browser.check(wrong, "an answer", "messages.length === 2 && messages[1].content.length > 0")
         first = browser.value("messages[1].content")
-        # The same seed gives the same answer again.
+        # One seed gives one answer.
         browser.value("document.querySelector('.again').click()")
         wait_for(browser, "messages.length === 2 && running === null && document.querySelectorAll('.again').length === 1")
         if browser.value("messages[1].content") != first:

@@ -140,7 +140,7 @@ assert status(answer) == 503 and b"too_many_clients" in answer and b"Retry-After
 assert status(talk(GET, close=False)) == 200
 answer = talk(GET.replace(b"health", b"metrics"), close=False)
 assert status(answer) == 200 and re.search(rb'mulciber_requests_total{endpoint="other",status="503"} [1-9]', answer), answer[-3000:]
-# Those who are turned away, and say nothing, hold up nobody who watches the server.
+# Clients that are refused and stay silent delay no monitoring of the server.
 silent = [connect() for _ in range(80)]
 assert status(talk(GET.replace(b"GET /health", b"HEAD /health?x"), close=False)) == 200
 for connection in many + silent:

@@ -59,7 +59,7 @@ says 2 "not one sample" "${transcribe[@]}" empty.wav
 exits 0 "${transcribe[@]}" cut.wav
 grep -q "cut.wav: is cut short: its header says 2.5 s, and 1.0 s are there" err || fail "a cut file: $(<err)"
 says 2 "its header says 2.5 s, and no sample of them" "${transcribe[@]}" header.wav
-# The same seed draws the same text, another one another.
+# One seed draws one text, and another seed another.
 for seed in 1 1 2; do
   exits 0 "${transcribe[@]}" --temperature 1 --seed "$seed" tone.wav
   cat out >>drawn

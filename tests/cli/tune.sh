@@ -9,7 +9,7 @@ export MULCIBER_CACHE=$work/cache MULCIBER_SELF_TEST=0
 model=$MULCIBER_SOURCE/tests/data/gemma3
 [[ -d $model ]] || fail "no model $model"
 
-# As long as it needs: what time leaves unmeasured is another test's.
+# No time limit: another test has rows that time leaves unmeasured.
 tune=("$MULCIBER" tune -m "$model" --context 64 --seconds 3600)
 "${tune[@]}" --json >first.json
 "${tune[@]}" --json >second.json

@@ -11,7 +11,7 @@ beside_devices="attention_page|barriers|chat|config|inspect|layering|mutants|saf
 device_tests=(-L unit -E "^($beside_devices)")
 # Failing calls, proposals and places that are given up are the same under masks: with validation they say something new.
 masked_tests=(-L unit -E "^($beside_devices|faults|speculation|batch_preemption|batch_proposals)")
-# Of the proof, what SwiftShader runs: the device, programs, layers, sampling, a translation.
+# The part of the proof that SwiftShader runs: the device, programs, layers, sampling, a translation.
 proof_on_swiftshader="^(device_test|program_test|layers_test|sampling_test|cli_bundled)$"
 
 # tests_of ARGUMENT...: how many tests ctest finds.
