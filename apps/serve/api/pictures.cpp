@@ -1,6 +1,7 @@
 #include "apps/serve/api/pictures.h"
 
 #include <mutex>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,40 +32,28 @@ std::shared_ptr<const PreparedPicture> unpacked(const ServedModel& model, const 
 
 }  // namespace
 
-TakenPictures take_pictures(const ServedModel& model, const Json& messages, const char* field) {
-  TakenPictures taken = {Json::array(), {}};
-  const auto take = [&](const std::string& url) {
-    if (!model.sees)
-      refuse(field,
-             fmt::format("the model '{}' sees no pictures: ask one of which /v1/models says so",
-                         model.id),
-             "model_without_vision");
-    if (taken.pictures.size() == kMostPictures)
-      refuse(field, fmt::format("a conversation may have {} pictures at most", kMostPictures),
-             "too_many_images");
-    const std::string name = fmt::format("picture {} of {}", taken.pictures.size() + 1, field);
-    taken.pictures.push_back(unpacked(model, url, name, field));
-  };
-  // Megabytes of a picture are not copied: a part is, but for its URL.
-  for (const Json& message : messages) {
-    Json& kept = taken.messages.emplace_back(Json::object());
-    for (const auto& [key, value] : message.items()) {
-      if (key != "content" || !value.is_array()) {
-        kept[key] = value;
-        continue;
-      }
-      Json& parts = kept[key] = Json::array();
-      for (const Json& part : value) {
-        Json& copy = parts.emplace_back(Json::object());
-        for (const auto& [name, of_part] : part.items()) {
-          if (name == "url")
-            take(of_part.get_ref<const std::string&>());
-          else
-            copy[name] = of_part;
-        }
-      }
+TakenPictures take_pictures(const ServedModel& model, Json messages, const char* field) {
+  TakenPictures taken;
+  for (Json& message : messages) {
+    const auto content = message.find("content");
+    if (content == message.end() || !content->is_array()) continue;
+    for (Json& part : *content) {
+      const auto url = part.find("url");
+      if (url == part.end()) continue;
+      if (!model.sees)
+        refuse(field,
+               fmt::format("the model '{}' sees no pictures: ask one of which /v1/models says so",
+                           model.id),
+               "model_without_vision");
+      if (taken.pictures.size() == kMostPictures)
+        refuse(field, fmt::format("a conversation may have {} pictures at most", kMostPictures),
+               "too_many_images");
+      const std::string name = fmt::format("picture {} of {}", taken.pictures.size() + 1, field);
+      taken.pictures.push_back(unpacked(model, url->get_ref<const std::string&>(), name, field));
+      part.erase("url");
     }
   }
+  taken.messages = std::move(messages);
   return taken;
 }
 

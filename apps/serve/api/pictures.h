@@ -18,10 +18,9 @@ struct TakenPictures {
   std::vector<std::shared_ptr<const PreparedPicture>> pictures;
 };
 
-/// Copies messages in the form of CompletionRequest::messages without their images, and prepares
-/// these for the model. field: the name of the field in errors. Throws ApiError (400) where the
+/// Takes the images out of messages in the form of CompletionRequest::messages, and prepares them
+/// for the model. field: the name of the field in errors. Throws ApiError (400) where the
 /// model sees no images, and for bytes that are no image, or too large an image.
-TakenPictures take_pictures(const ServedModel& model, const nlohmann::json& messages,
-                            const char* field);
+TakenPictures take_pictures(const ServedModel& model, nlohmann::json messages, const char* field);
 
 }  // namespace mulciber::apps::serve
