@@ -96,8 +96,10 @@ DecoderNetwork build_decoder_network(
     const NetworkTypes& types) {
   const auto weight = [&](const std::string& name) { return segments(name).at(0); };
   const auto low_rank_of = [&](const std::string& name) -> std::optional<LowRank> {
-    if (!types.adapters || types.adapters->updates.count(name) == 0) return std::nullopt;
-    const AdapterUpdate& update = types.adapters->updates.at(name);
+    if (!types.adapters) return std::nullopt;
+    const auto found = types.adapters->updates.find(name);
+    if (found == types.adapters->updates.end()) return std::nullopt;
+    const AdapterUpdate& update = found->second;
     return LowRank{weight(lora_down(name)), weight(lora_up(name)), update.first, update.count};
   };
   const auto linear = [&](const std::string& name, bool bias) {
