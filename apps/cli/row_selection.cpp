@@ -25,28 +25,51 @@ bool usual(DataType weight) {
          weight == DataType::kQ4_K || weight == DataType::kQ6_K || weight == DataType::kIQ3_S;
 }
 
-constexpr uint64_t kMostElements = uint64_t{1} << 31;  // most elements of a tensor of a given shape
+constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an input, and in an extent
 
-/// The extents in a text. No value where it is anything but numbers from 1 between commas, or where
-/// the two largest make more elements than a tensor may have.
+/// The extents in a text. No value where it is anything but numbers from 1 to kMostElements between
+/// commas.
 std::optional<std::vector<uint64_t>> numbers_of(const std::string& text) {
   std::vector<uint64_t> numbers;
-  uint64_t largest = 1;
-  uint64_t elements = 1;
   const char* at = text.data();
   const char* const end = at + text.size();
   while (true) {
     uint64_t number = 0;
     const auto [behind, error] = std::from_chars(at, end, number);
     if (error != std::errc() || number == 0 || number > kMostElements) return std::nullopt;
-    elements = std::max(elements, number * largest);
-    largest = std::max(largest, number);
-    if (elements > kMostElements) return std::nullopt;
     numbers.push_back(number);
     if (behind == end) return numbers;
     if (*behind != ',') return std::nullopt;
     at = behind + 1;
   }
+}
+
+std::string no_shape(const std::string& text) {
+  return fmt::format(
+      "\"{}\" is no shape such as 64,2048,768: numbers from 1, tensors of at most 2^31 elements",
+      text);
+}
+
+bool is_too_large(const conformance::CaseInput& input) {
+  double elements = 1;  // the product of four extents may exceed 64 bits
+  for (size_t i = 0; i < input.shape.rank(); ++i) elements *= static_cast<double>(input.shape[i]);
+  return elements > static_cast<double>(kMostElements);
+}
+
+/// The first of the shapes whose inputs have more elements than a tensor may have; nullptr: none.
+const std::string* too_large_shape(const RowSelection& selection, const Kernel& row) {
+  for (const std::string& shape : selection.shapes) {
+    for (const KernelTypes& types : selected_types(selection, row)) {
+      try {
+        const conformance::OpCase made =
+            conformance::op_cases(row.op).make(*numbers_of(shape), types);
+        if (std::ranges::any_of(made.inputs, is_too_large)) return &shape;
+      } catch (const Error&) {
+        continue;  // for_each_case() tells
+      }
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -69,13 +92,7 @@ void add_row_options(Command& command, RowSelection& selection, const std::strin
                   "a shape instead of the op's own, as in 64,2048,768; may come several times")
       .one_value_each()
       .type_name("N,N,...")
-      .check([](const std::string& shape) {
-        return numbers_of(shape) ? ""
-                                 : fmt::format(
-                                       "\"{}\" is no shape such as 64,2048,768: numbers "
-                                       "from 1, tensors of at most 2^31 elements",
-                                       shape);
-      });
+      .check([](const std::string& shape) { return numbers_of(shape) ? "" : no_shape(shape); });
 }
 
 std::vector<const Kernel*> selected_rows(const RowSelection& selection,
@@ -98,6 +115,9 @@ std::vector<const Kernel*> selected_rows(const RowSelection& selection,
                  rows, [&](auto* row) { return selected_types(selection, *row).empty(); })) {
     tell("mulciber: no row that matches \"{}\" has weights of a type that matches \"{}\"\n",
          selection.kernel, selection.weight);
+    rows.clear();
+  } else if (const std::string* shape = too_large_shape(selection, *rows[0])) {
+    tell("mulciber: {}\n", no_shape(*shape));
     rows.clear();
   }
   return rows;

@@ -53,6 +53,11 @@ for command in kernels bench; do
     fi
   done
 done
+# Queries times keys are no tensor: 65,536 by 131,072 of them are a shape.
+"$MULCIBER" kernels --kernel attention_tiled_64_f32 --shape 1,65536,131072,1,64 --json >long.json
+python3 -c '
+import json
+assert json.load(open("long.json"))["pipelines"], "no pipeline for a long context"'
 # Blocks of q4_0 have 32 values.
 status=0
 "$MULCIBER" kernels --kernel matmul --weight q4_0 --shape 1,8,7 >out 2>err || status=$?
