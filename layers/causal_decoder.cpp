@@ -117,29 +117,27 @@ Tensor CausalAttention::operator()(ProgramBuilder& builder, const Operand& x,
   return *add_to;
 }
 
-Tensor CausalLayer::cache(uint64_t rows, uint64_t context, DataType type) const {
-  Tensor tensor = {.shape = {rows, context, attention.cache_columns()}, .type = type};
-  if (state_space) {
-    tensor.shape = {rows, 1, state_space->sizes.state_columns()};
-    tensor.type = DataType::kF32;
-  }
-  tensor.view.size = tensor.bytes();
-  return tensor;
+LayerCache CausalLayer::cache(DataType keys_and_values) const {
+  if (mixer) return mixer->cache;
+  return {
+      .columns = attention.cache_columns(), .type = keys_and_values, .window = attention.window};
 }
 
 Operand CausalLayer::operator()(ProgramBuilder& builder, const Tensor& stream, const Operand& x,
                                 const CausalState& state, uint32_t layer) const {
-  if (state_space) {
-    const SequenceStates states = {.tensor = state.caches[layer],
-                                   .control = state.control,
-                                   .positions = state.positions,
-                                   .counts = state.counts};
+  if (mixer)
     return after_feed_forward.add_and_normalize(
         builder, stream, [&](const std::optional<Tensor>& add_to) {
-          const auto scope = builder.scope("state_space");
-          return (*state_space)(builder, x.x, states, add_to, state.adapter_scales());
+          const auto scope = builder.scope(mixer->name);
+          return mixer->apply(builder, {.x = x.x,
+                                        .cache = state.caches[layer],
+                                        .control = state.control,
+                                        .positions = state.positions,
+                                        .counts = state.counts,
+                                        .pages = state.pages,
+                                        .add_to = add_to,
+                                        .adapters = state.adapter_scales()});
         });
-  }
   const Operand attended = [&]() -> Operand {
     const auto scope = builder.scope("attention");
     const auto attend = [&](const std::optional<Tensor>& add_to) {
@@ -180,8 +178,9 @@ Tensor CausalDecoder::operator()(ProgramBuilder& builder, const Tensor& embeddin
 }
 
 bool CausalDecoder::keeps_states() const {
-  return std::ranges::any_of(
-      layers, [](const CausalLayer& layer) { return layer.state_space.has_value(); });
+  return std::ranges::any_of(layers, [](const CausalLayer& layer) {
+    return layer.mixer && !layer.mixer->cache.keeps_tokens();
+  });
 }
 
 uint32_t CausalDecoder::original_context() const {

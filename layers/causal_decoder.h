@@ -1,5 +1,5 @@
 // Blocks of decoder-only networks: Transformers over a cache of keys and values (GPT-2 and its
-// successors), and state-space layers over states.
+// successors), and layers whose mixer keeps a state instead.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 #include "layers/linear.h"
 #include "layers/mixture_of_experts.h"
 #include "layers/norm.h"
-#include "layers/state_space.h"
+#include "layers/sequence_mixer.h"
 #include "layers/trace.h"
 #include "ops/rope.h"
 
@@ -22,7 +22,7 @@ namespace mulciber {
 struct CausalState {
   Tensor control;                    // u32
   ControlArray<uint32_t> positions;  // (rows): tokens in the cache before this pass
-  std::span<const Tensor> caches;    // per layer: CausalLayer::cache() with memory, or paged
+  std::span<const Tensor> caches;    // per layer: LayerCache::contexts() or pages(), with memory
   /// (rows): number of a row's tokens in this pass that count, for layers that keep a state.
   ControlArray<uint32_t> counts;
   /// (layers, heads), factors of each head's output; where the layers have sinks (layers, 2,
@@ -91,8 +91,8 @@ struct CausalAttention {
   std::optional<RopeOptions> rotation(const CausalState& state, const Tensor& cache) const;
 };
 
-/// Two sublayers, or one that keeps a state. Each takes the normalized stream; a norm follows the
-/// addition of its result to the stream.
+/// A sublayer that mixes tokens, and feed-forward where there is any. Each takes the normalized
+/// stream; a norm follows the addition of its result to the stream.
 struct CausalLayer {
   CausalAttention attention;
   /// None: attention and feed-forward run in parallel and read the same stream. Source: Wang and
@@ -102,12 +102,11 @@ struct CausalLayer {
   /// Black et al. 2022, arXiv:2204.06745.
   std::optional<Norm> before_feed_forward;
   std::variant<FeedForward, MixtureOfExperts> feed_forward;
-  Norm after_feed_forward;                     // for the next layer's attention, or the output
-  std::optional<StateSpace> state_space = {};  // replaces attention and feed-forward
+  Norm after_feed_forward;                  // for the next layer's attention, or the output
+  std::optional<SequenceMixer> mixer = {};  // replaces attention and feed-forward
 
-  /// Shape and type of the data that outlives a pass: keys and values of `context` tokens, in
-  /// `type`; or the state, (rows, 1, columns) f32.
-  Tensor cache(uint64_t rows, uint64_t context, DataType type) const;
+  /// What outlives a pass. keys_and_values: the type of attention's.
+  LayerCache cache(DataType keys_and_values) const;
   /// x: the normalized stream; result: the normalized stream after this layer. Changes `stream` in
   /// place.
   Operand operator()(ProgramBuilder& builder, const Tensor& stream, const Operand& x,
@@ -126,7 +125,7 @@ struct CausalDecoder {
   /// "layers.N". Keys and values of all tokens are appended to the caches.
   Tensor operator()(ProgramBuilder& builder, const Tensor& embeddings,
                     const CausalState& state) const;
-  /// Whether layers keep a state, which cannot return to an earlier token.
+  /// Whether a layer keeps a state, which cannot return to an earlier token.
   bool keeps_states() const;
   /// CausalAttention::Rope::original_context of the layers; 0: results do not depend on the
   /// capacity for a sequence.

@@ -1,5 +1,7 @@
 #include "layers/state_space.h"
 
+#include <utility>
+
 #include "ops/norm.h"
 
 namespace mulciber {
@@ -28,6 +30,24 @@ Tensor StateSpace::operator()(ProgramBuilder& builder, const Tensor& x,
   if (!add_to) return out(builder, work.convolved, adapters);
   out.add_to(builder, work.convolved, *add_to, adapters);
   return *add_to;
+}
+
+SequenceMixer mixer_of(StateSpace layer) {
+  SequenceMixer mixer = {.name = "state_space",
+                         .cache = {.kind = LayerCache::Kind::kState,
+                                   .columns = layer.sizes.state_columns(),
+                                   .type = DataType::kF32},
+                         .weights = layer.in.weight.type,
+                         .apply = {}};
+  mixer.apply = [layer = std::move(layer)](ProgramBuilder& builder, const MixerInput& input) {
+    return layer(builder, input.x,
+                 {.tensor = input.cache,
+                  .control = input.control,
+                  .positions = input.positions,
+                  .counts = input.counts},
+                 input.add_to, input.adapters);
+  };
+  return mixer;
 }
 
 }  // namespace mulciber

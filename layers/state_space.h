@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "layers/linear.h"
+#include "layers/sequence_mixer.h"
 #include "ops/state_space.h"
 
 namespace mulciber {
@@ -33,5 +34,8 @@ struct StateSpace {
                     const std::optional<Tensor>& add_to,
                     const AdapterScales* adapters = nullptr) const;
 };
+
+/// The layer as a decoder's mixer, with the state and the convolution's last inputs as its cache.
+SequenceMixer mixer_of(StateSpace layer);
 
 }  // namespace mulciber

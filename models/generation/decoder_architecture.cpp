@@ -113,17 +113,14 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
       config, weights, context, network_types(device, options, adapters.get()));
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
-  uint64_t token_bytes = 0;
-  for (const CausalLayer& layer : network.decoder.layers)
-    if (!layer.state_space)
-      token_bytes += row_bytes(network.cache, layer.attention.cache_columns());
+  uint64_t token_bytes = 0, state_bytes = 0;
+  for (const LayerCache& cache : layer_caches(network))
+    (cache.keeps_tokens() ? token_bytes : state_bytes) += cache.bytes(1);
   const uint64_t contexts = uint64_t{options.sequences} * context;
   const uint64_t tokens = options.cache_tokens > 0 ? options.cache_tokens : contexts;
   predicted.key_value_bytes = tokens * token_bytes;
   predicted.context_bytes += predicted.key_value_bytes - contexts * token_bytes;
-  for (const CausalLayer& layer : network.decoder.layers)
-    if (layer.state_space)
-      predicted.key_value_bytes += layer.cache(options.sequences, context, network.cache).bytes();
+  predicted.key_value_bytes += options.sequences * state_bytes;
   return predicted;
 }
 

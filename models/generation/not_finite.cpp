@@ -39,13 +39,13 @@ void refuse_numbers(Device& device, const Weights* weights, const std::string& w
                     "use another checkpoint of the model");
 }
 
-std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
-                                   const BatchLayout& layout, const BatchTensors& tensors,
-                                   ControlWords words, uint32_t row,
+std::string first_layer_not_finite(DecoderState& state, uint32_t row,
                                    std::span<const uint32_t> ids) {
+  const BatchLayout& layout = state.layout();
   const uint32_t length =
       std::min({kTracedTokens, layout.longest, static_cast<uint32_t>(ids.size())});
   if (length == 0) return {};
+  ControlWords words = state.words();
   words.fill(layout.state.positions, 0);
   words.fill(layout.state.fed, 0);
   words.set(layout.state.fed, row, length);
@@ -53,21 +53,21 @@ std::string first_layer_not_finite(Device& device, const DecoderNetwork& network
 
   Trace trace;
   trace.hidden_states = true;
-  ProgramBuilder builder(device, "trace");
-  decoder_tokens(builder, network, layout, tensors, {.length = length}, &trace);
+  ProgramBuilder builder(state.device(), "trace");
+  decoder_tokens(builder, state.network(), layout, state.tensors(), {.length = length}, &trace);
   Program program = builder.build();
-  upload(device, tensors.control.view, words.bytes());
+  upload(state.device(), state.control(), words.bytes());
   program.run();
   const auto finite = [&](const std::string& name) {
     const Tensor& tensor = trace.at(name);
-    const std::vector<float> values = download_as<float>(device, program.view(tensor));
+    const std::vector<float> values = download_as<float>(state.device(), program.view(tensor));
     const size_t of_row = length * tensor.shape.columns();
     return std::all_of(values.begin() + static_cast<std::ptrdiff_t>(row * of_row),
                        values.begin() + static_cast<std::ptrdiff_t>((row + 1) * of_row),
                        [](float value) { return std::isfinite(value); });
   };
   if (!finite("embedding.output")) return "the embedding";
-  for (size_t i = 0; i < network.decoder.layers.size(); ++i) {
+  for (size_t i = 0; i < state.caches().size(); ++i) {
     if (!finite(fmt::format("layers.{}.output", i))) return fmt::format("layer {}", i);
   }
   return {};
@@ -77,17 +77,8 @@ std::string first_layer_not_finite(Device& device, const DecoderNetwork& network
                                    std::span<const uint32_t> ids) {
   const BatchShape shape = {1, std::min(kTracedTokens, static_cast<uint32_t>(ids.size()))};
   if (shape.context == 0) return {};
-  const BatchLayout layout = plan_batch(network, shape, shape.context);
-  BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
-  std::vector<Buffer> buffers;
-  const auto allocate = [&](Tensor& tensor) {
-    buffers.push_back(device.memory().allocate(tensor.bytes(), MemoryUsage::kActivations));
-    tensor = buffers.back().tensor(tensor.shape, tensor.type);
-  };
-  allocate(tensors.control);
-  for (Tensor& cache : tensors.caches) allocate(cache);
-  return first_layer_not_finite(device, network, layout, tensors, initial_words(network, layout), 0,
-                                ids);
+  DecoderState state(device, network, shape, plan_batch(network, shape, shape.context), {});
+  return first_layer_not_finite(state, 0, ids);
 }
 
 }  // namespace mulciber

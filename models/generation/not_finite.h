@@ -23,10 +23,9 @@ namespace mulciber {
                                  const std::function<std::string()>& first_layer);
 
 /// The first layer of a network whose output for a row's first tokens is not finite; empty: none
-/// was found. layout, tensors, words: those of a batch, whose caches are overwritten.
-std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
-                                   const BatchLayout& layout, const BatchTensors& tensors,
-                                   ControlWords words, uint32_t row, std::span<const uint32_t> ids);
+/// was found. The state's caches are overwritten.
+std::string first_layer_not_finite(DecoderState& state, uint32_t row,
+                                   std::span<const uint32_t> ids);
 /// Finds that layer for the first of a sequence's tokens, in a KV cache of its own.
 std::string first_layer_not_finite(Device& device, const DecoderNetwork& network,
                                    std::span<const uint32_t> ids);

@@ -9,29 +9,32 @@
 
 namespace mulciber {
 
+BatchLayout ProposalCheck::plan(const DecoderNetwork& network, const BatchShape& shape,
+                                uint32_t window, SampleStateLayout& choices) {
+  BatchLayout layout = plan_batch(network, shape, kCheckedTokens);
+  choices = plan_sample_state(layout.control, kCheckedTokens, std::max(window, 1u), 0, 0);
+  return layout;
+}
+
 ProposalCheck::ProposalCheck(Device& device, const DecoderNetwork& network, SequenceBatch& batch,
                              uint32_t penalty_window)
-    : device_(device), network_(network), batch_(batch), window_(penalty_window) {
-  const BatchShape& shape = batch.shape();
-  layout_ = plan_batch(network, shape, kCheckedTokens);
-  choices_ = plan_sample_state(layout_.control, kCheckedTokens, std::max(window_, 1u), 0, 0);
-  tensors_ = batch_tensor_shapes(network, shape, layout_);
-  tensors_.caches = batch.caches();
-  control_ = device.memory().allocate(tensors_.control.bytes(), MemoryUsage::kActivations);
-  tensors_.control = control_.tensor(tensors_.control.shape, DataType::kU32);
+    : batch_(batch),
+      window_(penalty_window),
+      state_(device, network, batch.shape(), plan(network, batch.shape(), penalty_window, choices_),
+             {.caches = batch.caches()}) {
   const Shape progress = {choices_.progress_words()};
-  progress_ =
+  progress_buffer_ =
       device.memory().allocate(progress.elements() * sizeof(uint32_t), MemoryUsage::kReadback);
-  tensors_.progress = progress_.tensor(progress, DataType::kU32);
-  words_ = initial_words(network, layout_);
+  progress_ = progress_buffer_.tensor(progress, DataType::kU32);
 
   ProgramBuilder builder(device, "check");
-  const Tensor x = decoder_tokens(builder, network, layout_, tensors_, {.length = kCheckedTokens});
+  const Tensor x = decoder_tokens(builder, network, state_.layout(), state_.tensors(),
+                                  {.length = kCheckedTokens});
   const auto scope = builder.layer("output");
-  const std::optional<AdapterScales> scales = adapter_scales(layout_, tensors_);
+  const std::optional<AdapterScales> scales = adapter_scales(state_.layout(), state_.tensors());
   const Tensor logits = network.decoder.logits(builder, x, scales ? &*scales : nullptr)
                             .reshaped({kCheckedTokens, network.vocabulary});
-  sample(builder, logits, tensors_.control, choices_, tensors_.progress);
+  sample(builder, logits, state_.tensors().control, choices_, progress_);
   program_.emplace(builder.build());
 }
 
@@ -47,9 +50,9 @@ std::vector<uint32_t> ProposalCheck::run(const Request& request) {
   text.insert(text.end(), request.proposed.begin(), request.proposed.end());
   std::vector<uint32_t> fed(text.begin() + begin, text.end());
   fed.resize(kCheckedTokens, 0);
-  words_.set(layout_.fed_ids(0, kCheckedTokens), fed);
-  words_.set(layout_.state.positions, 0, begin);
-  set_adapters(words_, network_, layout_, 0, request.adapters);
+  state_.words().set(state_.layout().fed_ids(0, kCheckedTokens), fed);
+  state_.set_length(0, begin);
+  state_.use_adapters(0, request.adapters);
   std::vector<SampleRow> rows(kCheckedTokens);
   for (uint32_t i = 0; i < kCheckedTokens; ++i) {
     SampleRow& row = rows[i];
@@ -59,9 +62,9 @@ std::vector<uint32_t> ProposalCheck::run(const Request& request) {
     row.stream = request.stream;
     row.history.assign(text.begin(), text.begin() + begin + i + 1);
   }
-  initialize_sample_state(words_, choices_, rows);
-  upload(device_, control_.view(), words_.bytes());
-  auto* shown = reinterpret_cast<uint32_t*>(progress_.view().mapped);
+  initialize_sample_state(state_.words(), choices_, rows);
+  state_.upload();
+  auto* shown = reinterpret_cast<uint32_t*>(progress_.view.mapped);
   std::fill_n(shown, choices_.progress_words(), 0);
   program_->run();
 
@@ -70,9 +73,9 @@ std::vector<uint32_t> ProposalCheck::run(const Request& request) {
     const uint32_t row = first + i;
     if (shown[choices_.progress_stopped(row)] == SAMPLE_NOT_FINITE) {
       batch_.truncate(0, 0);
-      refuse_logits(device_, network_.weights, fmt::format("after {} tokens", length + i), [&] {
-        return first_layer_not_finite(device_, network_, layout_, tensors_, words_, 0, text);
-      });
+      refuse_logits(state_.device(), state_.network().weights,
+                    fmt::format("after {} tokens", length + i),
+                    [&] { return first_layer_not_finite(state_, 0, text); });
     }
     chosen.push_back(shown[choices_.progress_token(row, length + i)]);
     if (i + 1 == given || chosen.back() != request.proposed[i]) break;

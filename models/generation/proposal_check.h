@@ -41,15 +41,15 @@ class ProposalCheck {
   std::vector<uint32_t> run(const Request& request);
 
  private:
-  Device& device_;
-  const DecoderNetwork& network_;
+  static BatchLayout plan(const DecoderNetwork& network, const BatchShape& shape, uint32_t window,
+                          SampleStateLayout& choices);
+
   SequenceBatch& batch_;
   uint32_t window_;
-  BatchLayout layout_;
   SampleStateLayout choices_;  // a row for each token of a pass
-  ControlWords words_;
-  BatchTensors tensors_;
-  Buffer control_, progress_;
+  DecoderState state_;
+  Tensor progress_;
+  Buffer progress_buffer_;
   std::optional<Program> program_;
 };
 

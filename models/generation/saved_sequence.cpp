@@ -86,9 +86,9 @@ uint64_t sequence_fingerprint(const Checkpoint& checkpoint, const DecoderNetwork
     hash.add(view_of(tensor->read(all - part, part, scratch)));
   }
   const CausalLayer& layer = network.decoder.layers.front();
-  const Linear& first = layer.state_space ? layer.state_space->in : layer.attention.qkv;
+  const DataType first = layer.mixer ? layer.mixer->weights : layer.attention.qkv.weight.type;
   for (const DataType type :
-       {network.cache, network.activations, network.decoder.output.weight.type, first.weight.type})
+       {network.cache, network.activations, network.decoder.output.weight.type, first})
     hash.add(static_cast<uint32_t>(type));
   if (const uint32_t context = network.decoder.original_context(); context > 0) hash.add(context);
   for (const float factor : network.head_masks) hash.add(std::bit_cast<uint32_t>(factor));

@@ -29,47 +29,37 @@ uint32_t longest_pass(const BatchShape& shape) {
   return longest;
 }
 
-/// How many states the batch has a copy of.
-uint64_t kept_states(const DecoderNetwork& network, const BatchShape& shape) {
-  return network.decoder.keeps_states() && shape.rows == 1 ? network.decoder.layers.size() : 0;
+/// The bytes of each state of which the batch has a copy.
+std::vector<uint64_t> kept_states(const DecoderNetwork& network, const BatchShape& shape) {
+  std::vector<uint64_t> bytes;
+  if (shape.rows != 1) return bytes;
+  for (const LayerCache& cache : layer_caches(network))
+    if (!cache.keeps_tokens()) bytes.push_back(cache.bytes(1));
+  return bytes;
 }
 
 }  // namespace
 
 SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, const BatchShape& shape,
                              std::optional<uint64_t> memory_limit)
-    : device_(device),
-      network_(network),
-      shape_(shape),
-      layout_(plan_batch(network, shape, longest_pass(shape))) {
-  if (memory_limit)
-    require_memory(device, predict_bytes(device.capabilities(), network, shape), *memory_limit,
-                   fmt::format("a context of {} x {} tokens", shape.rows, shape.context));
-  tensors_ = batch_tensor_shapes(network, shape, layout_);
-  const auto allocate = [&](Tensor& tensor, MemoryUsage use) {
-    Buffer buffer = device.memory().allocate(tensor.bytes(), use);
-    tensor = buffer.tensor(tensor.shape, tensor.type);
-    return buffer;
-  };
-  control_ = allocate(tensors_.control, MemoryUsage::kActivations);
-  progress_ = allocate(tensors_.progress, MemoryUsage::kReadback);
-  for (Tensor& cache : tensors_.caches)
-    cache_buffers_.push_back(allocate(cache, MemoryUsage::kActivations));
-  if (tensors_.given) given_ = allocate(*tensors_.given, MemoryUsage::kActivations);
-  for (uint64_t i = 0; i < kept_states(network, shape); ++i)
-    kept_.push_back(
-        device.memory().allocate(tensors_.caches[i].bytes(), MemoryUsage::kActivations));
-  words_ = initial_words(network, layout_);
+    : state_([&] {
+        if (memory_limit)
+          require_memory(device, predict_bytes(device.capabilities(), network, shape),
+                         *memory_limit,
+                         fmt::format("a context of {} x {} tokens", shape.rows, shape.context));
+        return DecoderState(device, network, shape, plan_batch(network, shape, longest_pass(shape)),
+                            kDecodingParts);
+      }()) {
+  for (const uint64_t bytes : kept_states(network, shape))
+    kept_.push_back(device.memory().allocate(bytes, MemoryUsage::kActivations));
 }
 
 uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                       const BatchShape& shape) {
   const BatchLayout layout = plan_batch(network, shape, longest_pass(shape));
   const BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
-  uint64_t bytes = tensors.control.bytes() + tensors.progress.bytes();
-  for (const Tensor& cache : tensors.caches) bytes += cache.bytes();
-  if (tensors.given) bytes += tensors.given->bytes();
-  for (uint64_t i = 0; i < kept_states(network, shape); ++i) bytes += tensors.caches[i].bytes();
+  uint64_t bytes = DecoderState::predict_bytes(network, shape, layout, kDecodingParts);
+  for (const uint64_t kept : kept_states(network, shape)) bytes += kept;
   for (uint32_t length : {1u, layout.longest}) {
     ProgramBuilder builder(device, "plan");
     build_decoder_pass(builder, network, layout, tensors, {length, PassOutput::kChoice});
@@ -90,36 +80,24 @@ SequenceBatch::Built& SequenceBatch::built(const DecoderPass& shape,
     });
     if (least != programs_.end()) programs_.erase(least);
   }
-  ProgramBuilder builder(device_, shape.length == 1 ? "decode step" : "prefill");
-  const PassTensors kept = build_decoder_pass(builder, network_, layout_, tensors_, shape);
+  ProgramBuilder builder(state_.device(), shape.length == 1 ? "decode step" : "prefill");
+  const PassTensors kept =
+      build_decoder_pass(builder, state_.network(), state_.layout(), state_.tensors(), shape);
   return programs_.emplace(shape, Built{builder.build(), kept}).first->second;
-}
-
-void SequenceBatch::push() { upload(device_, control_.view(), words_.bytes()); }
-
-void SequenceBatch::pull() { pull(layout_.control.words()); }
-
-void SequenceBatch::pull(uint64_t end) {
-  BufferView view = control_.view();
-  view.size = end * sizeof(uint32_t);
-  std::vector<uint32_t> words = download_as<uint32_t>(device_, view);
-  const std::vector<uint32_t>& known = words_.words();
-  words.insert(words.end(), known.begin() + static_cast<std::ptrdiff_t>(end), known.end());
-  words_ = ControlWords(std::move(words));
 }
 
 /// Gives the caller the ids that are known after `steps` decode steps.
 void SequenceBatch::drain(Run& run, uint32_t steps) {
   // Words of later steps may change while these are read: only ids of steps that were waited for
   // count.
-  const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
-  for (uint32_t row = 0; row < shape_.rows; ++row) {
+  const auto* shown = state_.progress();
+  for (uint32_t row = 0; row < shape().rows; ++row) {
     if (run.states[row] == SAMPLE_IDLE) continue;
-    const uint32_t chosen = shown[layout_.state.progress_count(row)] - run.first[row];
+    const uint32_t chosen = shown[state_.layout().state.progress_count(row)] - run.first[row];
     const uint32_t known = std::min(chosen, steps + 1);
     while (run.emitted[row] < known) {
       const uint32_t number = run.first[row] + run.emitted[row]++;
-      const uint32_t id = shown[layout_.state.progress_token(row, number)];
+      const uint32_t id = shown[state_.layout().state.progress_token(row, number)];
       if (run.result.first_token_seconds == 0)
         run.result.first_token_seconds = seconds_since(run.start);
       run.result.rows[row].ids.push_back(id);
@@ -136,24 +114,24 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
 
 std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
   const auto& prompts = run.request.prompts;
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   size_t most = 0;
-  uint32_t room = shape_.context;
-  for (uint32_t row = 0; row < shape_.rows; ++row) {
+  uint32_t room = shape().context;
+  for (uint32_t row = 0; row < shape().rows; ++row) {
     const size_t left = prompts[row].size() - run.taken[row];
     most = std::max(most, left);
     // Padding tokens of a row fall behind its end, where they are never seen. They must not pass
     // the end of the cache, because the mask counts back from there.
-    if (left > 0) room = std::min(room, shape_.context - this->length(row));
+    if (left > 0) room = std::min(room, shape().context - this->length(row));
   }
   if (most == 0) return std::nullopt;
   Kind kind = {static_cast<uint32_t>(most), {}};
   if (!run.request.embeddings.empty()) kind = kind_of_tokens(run.request, run.taken[0]);
-  const uint32_t length = pass_length(kind.tokens, layout_.longest, room);
+  const uint32_t length = pass_length(kind.tokens, state_.layout().longest, room);
   Pass pass = {{length, PassOutput::kCache, kind.rows.has_value(), run.request.states},
-               std::vector<uint32_t>(shape_.rows, 0),
+               std::vector<uint32_t>(shape().rows, 0),
                kind.rows};
-  for (uint32_t row = 0; row < shape_.rows; ++row) {
+  for (uint32_t row = 0; row < shape().rows; ++row) {
     const size_t left = prompts[row].size() - run.taken[row];
     const uint32_t fed = pass.fed[row] =
         static_cast<uint32_t>(std::min<size_t>({left, length, kind.tokens}));
@@ -164,22 +142,22 @@ std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {
       // Padding tokens take the last embedding too: other rows may hold NaN.
       std::vector<uint32_t> numbers(length);
       for (uint32_t i = 0; i < length; ++i) numbers[i] = std::min(i, fed - 1);
-      words_.set(layout_.fed_ids(row, length), numbers);
+      state_.words().set(state_.layout().fed_ids(row, length), numbers);
     } else if (fed > 0) {
-      words_.set(layout_.fed_ids(row, length),
-                 std::span(prompts[row]).subspan(run.taken[row], fed));
+      state_.words().set(state_.layout().fed_ids(row, length),
+                         std::span(prompts[row]).subspan(run.taken[row], fed));
     }
     if (fed > 0 && row == 0 && !run.request.given.empty()) {
-      GivenPart part =
-          given_part(run.request.given, network_.width(), static_cast<uint32_t>(run.taken[row]),
-                     fed, length, layout_.own_rows(), 1 / network_.stream_scale);
+      GivenPart part = given_part(run.request.given, state_.network().width(),
+                                  static_cast<uint32_t>(run.taken[row]), fed, length,
+                                  state_.layout().own_rows(), 1 / state_.network().stream_scale);
       pass.shape.mixed = !part.values.empty();
       pass.given = std::move(part.values);
-      words_.set(*layout_.given, part.numbers);
+      state_.words().set(*state_.layout().given, part.numbers);
     }
-    words_.set(layout_.last, row, row * length + std::max(fed, 1u) - 1);
-    words_.set(state.fed, row, fed);
-    words_.set(state.stopped, row, ends ? SAMPLE_RUNNING : SAMPLE_IDLE);
+    state_.words().set(state_.layout().last, row, row * length + std::max(fed, 1u) - 1);
+    state_.words().set(state.fed, row, fed);
+    state_.words().set(state.stopped, row, ends ? SAMPLE_RUNNING : SAMPLE_IDLE);
     run.taken[row] += fed;
     run.result.prompt_tokens += fed;
   }
@@ -200,18 +178,17 @@ void SequenceBatch::prefill(Run& run) {
     const auto built = Clock::now();
     Program& program = this->program(pass->shape);
     run.result.build_seconds += seconds_since(built);
-    push();
-    if (pass->shape.mixed)
-      upload(device_, part_of(given_.view(), 0, pass->given.size() * sizeof(float)),
-             std::as_bytes(std::span(pass->given)));
+    state_.upload();
+    if (pass->shape.mixed) state_.give(pass->given);
     program.run();
-    pull();
-    for (uint32_t row = 0; row < shape_.rows; ++row) {
+    state_.download(state_.layout().control.words());
+    for (uint32_t row = 0; row < shape().rows; ++row) {
       if (pass->fed[row] == 0) continue;
       if (run.chooses(row) && run.states[row] != SAMPLE_STOP_ID) {
-        run.states[row] = words_.get(layout_.state.stopped, row);
+        run.states[row] = state_.words().get(state_.layout().state.stopped, row);
       } else {
-        words_.set(layout_.state.positions, row, this->length(row) + pass->fed[row]);
+        state_.words().set(state_.layout().state.positions, row,
+                           this->length(row) + pass->fed[row]);
       }
     }
     drain(run, 0);
@@ -220,32 +197,33 @@ void SequenceBatch::prefill(Run& run) {
 }
 
 void SequenceBatch::decode(Run& run) {
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   bool running = false;
-  for (uint32_t row = 0; row < shape_.rows; ++row) {
+  for (uint32_t row = 0; row < shape().rows; ++row) {
     const bool runs = run.states[row] == SAMPLE_RUNNING;
-    words_.set(state.stopped, row, run.states[row]);
-    words_.set(state.fed, row, runs ? 1 : 0);
+    state_.words().set(state.stopped, row, run.states[row]);
+    state_.words().set(state.fed, row, runs ? 1 : 0);
     running = running || runs;
   }
   if (!running || run.is_cancelled()) return;
-  push();
+  state_.upload();
   const auto built = Clock::now();
   Program& step = program({1, PassOutput::kChoice});
   run.result.build_seconds += seconds_since(built);
   if (!run.request.grammars.empty()) return decode_by_grammar(run, step);
-  const uint32_t in_flight = steps_in_flight(device_);
+  const uint32_t in_flight = steps_in_flight(state_.device());
   const uint32_t together = run.request.steps_per_submission > 0 ? run.request.steps_per_submission
-                            : in_flight > 1 ? device_.capabilities().tuning.steps_per_submission
-                                            : 1;
-  const auto* shown = reinterpret_cast<const volatile uint32_t*>(progress_.view().mapped);
+                            : in_flight > 1
+                                ? state_.device().capabilities().tuning.steps_per_submission
+                                : 1;
+  const auto* shown = state_.progress();
   const auto finished = [&] {
-    for (uint32_t row = 0; row < shape_.rows; ++row) {
+    for (uint32_t row = 0; row < shape().rows; ++row) {
       if (shown[state.progress_stopped(row)] == SAMPLE_RUNNING) return false;
     }
     return true;
   };
-  const StepLoopResult loop = run_steps(device_, step,
+  const StepLoopResult loop = run_steps(state_.device(), step,
                                         {.most_steps = run.request.max_new_tokens - 1,
                                          .finished = finished,
                                          .in_flight = in_flight,
@@ -256,95 +234,90 @@ void SequenceBatch::decode(Run& run) {
                                          .on_steps = [&](uint32_t done) { drain(run, done); }});
   run.result.steps = loop.steps;
   run.cancelled = loop.cancelled;
-  pull();
-  for (uint32_t row = 0; row < shape_.rows; ++row) run.states[row] = words_.get(state.stopped, row);
+  state_.download(state_.layout().control.words());
+  for (uint32_t row = 0; row < shape().rows; ++row)
+    run.states[row] = state_.words().get(state.stopped, row);
 }
 
 void SequenceBatch::check_logits(const Run& run) {
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   const auto lost = std::find(run.states.begin(), run.states.end(), uint32_t{SAMPLE_NOT_FINITE});
   if (lost == run.states.end()) return;
   const auto row = static_cast<uint32_t>(lost - run.states.begin());
-  const uint32_t count = words_.get(state.counts, row);
-  const auto history =
-      words_.values(state.history_of(row)).first(std::min(count, state.history_capacity));
-  const std::vector<uint32_t> tokens(history.begin(), history.end());
-  for (uint32_t other = 0; other < shape_.rows; ++other) truncate(other, 0);
-  refuse_logits(device_, network_.weights, fmt::format("after {} tokens", count), [&] {
-    return first_layer_not_finite(device_, network_, layout_, tensors_, words_, row, tokens);
-  });
+  const uint32_t count = state_.words().get(state.counts, row);
+  const std::vector<uint32_t> tokens = state_.history(row);
+  for (uint32_t other = 0; other < shape().rows; ++other) truncate(other, 0);
+  refuse_logits(state_.device(), state_.network().weights, fmt::format("after {} tokens", count),
+                [&] { return first_layer_not_finite(state_, row, tokens); });
 }
 
 void SequenceBatch::begin(Run& run) {
   const SequenceRequest& request = run.request;
-  const SampleStateLayout& state = layout_.state;
-  if (request.prompts.size() != shape_.rows)
+  const SampleStateLayout& state = state_.layout().state;
+  if (request.prompts.size() != shape().rows)
     throw ModelError(
         "prompts",
-        fmt::format("are {}, the batch has {} rows", request.prompts.size(), shape_.rows), "");
+        fmt::format("are {}, the batch has {} rows", request.prompts.size(), shape().rows), "");
   if (request.stops.size() > kMostStops)
     throw ModelError(
         "stop ids",
         fmt::format("are {}, at most {} are looked for", request.stops.size(), kMostStops), "");
-  if (!request.sampling.empty() && request.sampling.size() != shape_.rows)
+  if (!request.sampling.empty() && request.sampling.size() != shape().rows)
     throw ModelError(
         "settings of sampling",
-        fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape_.rows), "");
-  if (!request.grammars.empty() && request.grammars.size() != shape_.rows)
+        fmt::format("are {}, the batch has {} rows", request.sampling.size(), shape().rows), "");
+  if (!request.grammars.empty() && request.grammars.size() != shape().rows)
     throw ModelError(
         "grammars",
-        fmt::format("are {}, the batch has {} rows", request.grammars.size(), shape_.rows), "");
-  if (!request.streams.empty() && request.streams.size() != shape_.rows)
+        fmt::format("are {}, the batch has {} rows", request.grammars.size(), shape().rows), "");
+  if (!request.streams.empty() && request.streams.size() != shape().rows)
     throw ModelError(
         "streams of chance",
-        fmt::format("are {}, the batch has {} rows", request.streams.size(), shape_.rows), "");
-  if (!request.given.empty() && (shape_.rows != 1 || !network_.sees))
+        fmt::format("are {}, the batch has {} rows", request.streams.size(), shape().rows), "");
+  if (!request.given.empty() && (shape().rows != 1 || !state_.network().sees))
     throw SettingError("pictures",
                        "are given to a model loaded for several texts, or that sees none",
                        "load it for one text");
-  run.states.assign(shape_.rows, SAMPLE_IDLE);
-  run.first.assign(shape_.rows, 0);
-  run.emitted.assign(shape_.rows, 0);
-  run.taken.assign(shape_.rows, 0);
-  run.result.rows.resize(shape_.rows);
-  for (uint32_t row = 0; row < shape_.rows; ++row) {
+  run.states.assign(shape().rows, SAMPLE_IDLE);
+  run.first.assign(shape().rows, 0);
+  run.emitted.assign(shape().rows, 0);
+  run.taken.assign(shape().rows, 0);
+  run.result.rows.resize(shape().rows);
+  for (uint32_t row = 0; row < shape().rows; ++row) {
     for (uint32_t id : request.prompts[row]) {
-      if (id >= network_.vocabulary &&
+      if (id >= state_.network().vocabulary &&
           (id != kNoTokenId || (request.embeddings.empty() && request.given.empty())))
-        throw ModelError(
-            "prompt",
-            fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),
-            "tokenizer and model do not belong together");
+        throw ModelError("prompt",
+                         fmt::format("holds token id {}, the model's are below {}", id,
+                                     state_.network().vocabulary),
+                         "tokenizer and model do not belong together");
     }
     const uint64_t needed = length(row) + request.prompts[row].size();
-    if (needed > shape_.context)
+    if (needed > shape().context)
       throw ModelError("prompt",
                        fmt::format("takes the context to {} tokens, there is room for {}", needed,
-                                   shape_.context),
+                                   shape().context),
                        "ask for a larger context, or give a shorter text");
     // The history goes on where the cache ends: an id that was chosen last and not fed is dropped.
     const auto& prompt = request.prompts[row];
-    words_.set(state.history_of(row).part(length(row), prompt.size()), prompt);
+    state_.words().set(state.history_of(row).part(length(row), prompt.size()), prompt);
     run.first[row] = static_cast<uint32_t>(needed);
-    words_.set(state.counts, row, run.first[row]);
-    SampleRow chooses = {.last_position = shape_.context};
+    state_.words().set(state.counts, row, run.first[row]);
+    SampleRow chooses = {.last_position = shape().context};
     if (!request.sampling.empty()) chooses.sampling = request.sampling[row];
     if (!request.streams.empty()) chooses.stream = request.streams[row];
     chooses.last_count =
         static_cast<uint32_t>(std::min<uint64_t>(needed + request.max_new_tokens, 0xffffffff));
-    words_.set(state.settings, row, sample_settings(chooses));
+    state_.words().set(state.settings, row, sample_settings(chooses));
   }
   identity_ = identity();
   const std::vector<uint32_t>& told =
       request.identity.empty() ? request.prompts[0] : request.identity;
   identity_.insert(identity_.end(), told.begin(), told.end());
-  words_.set_list(state.stops, request.stops);
+  state_.words().set_list(state.stops, request.stops);
   set_masks(run);
 
-  auto* shown = reinterpret_cast<uint32_t*>(progress_.view().mapped);
-  std::fill_n(shown, state.progress_words(), 0);
-  for (uint32_t row = 0; row < shape_.rows; ++row)
-    shown[state.progress_count(row)] = run.first[row];
+  state_.begin_progress(run.first);
 }
 
 SequenceResult SequenceBatch::generate(const SequenceRequest& request) {
@@ -366,10 +339,10 @@ void SequenceBatch::finish(Run& run) {
   if (run.refused) std::rethrow_exception(run.refused);
   check_logits(run);
 
-  for (uint32_t row = 0; row < shape_.rows; ++row) {
+  for (uint32_t row = 0; row < shape().rows; ++row) {
     if (request.prompts[row].empty()) continue;
     SequenceResult::Row& to = run.result.rows[row];
-    const bool full = length(row) >= shape_.context;
+    const bool full = length(row) >= shape().context;
     switch (run.states[row]) {
       case SAMPLE_STOP_ID: to.end = SequenceEnd::kStop; break;
       case SAMPLE_LIMIT:

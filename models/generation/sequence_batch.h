@@ -110,19 +110,21 @@ class SequenceBatch {
   static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                 const BatchShape& shape);
 
-  const BatchShape& shape() const { return shape_; }
+  const BatchShape& shape() const { return state_.shape(); }
   /// Tokens of a row whose keys and values are in the cache. The id that generate() chose last is
   /// not among them: feed it before the next prompt.
-  uint32_t length(uint32_t row) const { return words_.get(layout_.state.positions, row); }
+  uint32_t length(uint32_t row) const { return state_.length(row); }
   /// The ids of these tokens.
-  std::span<const uint32_t> ids(uint32_t row) const;
+  std::span<const uint32_t> ids(uint32_t row) const { return state_.ids(row); }
   /// The ids of row 0, with SequenceRequest::identity in place of prompts that had one.
   std::vector<uint32_t> identity() const;
   /// Sets the LoRA scales of a row from now on, as set_adapters(). Where they change, the row
   /// becomes empty.
   void use_adapters(uint32_t row, std::span<const float> scales);
   /// The LoRA scales of a row, as they stand in the control buffer.
-  std::span<const uint32_t> adapter_scales(uint32_t row) const;
+  std::span<const uint32_t> adapter_scales(uint32_t row) const {
+    return state_.adapter_scales(row);
+  }
   /// Drops the tokens of a row from `length` on. Where layers keep a state, the batch has a copy of
   /// the state behind the last prompt alone, and only if it has one row: the row is cut to the end
   /// of that prompt, or becomes empty.
@@ -130,7 +132,7 @@ class SequenceBatch {
 
   /// Per layer: (rows, context, columns) keys and values, for a pass of the caller's over row 0;
   /// hold() then sets the tokens of the row. Only for networks without states.
-  const std::vector<Tensor>& caches() const { return tensors_.caches; }
+  const std::vector<Tensor>& caches() const { return state_.tensors().caches; }
   void hold(std::span<const uint32_t> ids);
 
   /// Copy the tokens of a row and its KV cache or states out of the batch and back, for another
@@ -181,8 +183,6 @@ class SequenceBatch {
     std::optional<BufferView> rows;
   };
   Kind kind_of_tokens(const SequenceRequest& request, size_t taken) const;
-  /// Allocates memory for the embeddings of a pass.
-  void need_rows();
   /// Checks a request, and writes the state before its first pass.
   void begin(Run& run);
   /// Writes the inputs of the next prefill pass to words_. No value once all prompts are prefilled.
@@ -202,31 +202,17 @@ class SequenceBatch {
   void finish(Run& run);
   /// Throws where a row ended because its logits were not finite.
   void check_logits(const Run& run);
-  void push();
-  void pull();
-  /// Between two steps by a grammar, push_step() uploads what the CPU changes, and pull() downloads
-  /// words [0, end) of control, behind which the device changes nothing.
+  /// Uploads what the CPU changes between two steps by a grammar.
   void push_step(Run& run);
-  void pull(uint64_t end);
-  /// The first `tokens` tokens of a row in a layer's cache; the whole state of a layer that keeps
-  /// one, where `tokens` is not 0.
-  BufferView part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const;
   /// Copies the states of the only row to kept_, or back.
   void copy_states(bool keep);
   /// Copies the states of the only row to kept_, where there are any.
   void keep_states();
 
-  Device& device_;
-  const DecoderNetwork& network_;
-  BatchShape shape_;
-  BatchLayout layout_;
-  ControlWords words_;  // contents of control, while nothing runs
-  Buffer control_, progress_, rows_, given_;
-  std::vector<Buffer> cache_buffers_;
+  DecoderState state_;
   std::vector<Buffer> kept_;  // states of the only row, as they were behind kept_length_ tokens
   uint32_t kept_length_ = 0;  // 0: nothing is kept
   std::vector<uint32_t> identity_;  // row 0's, up to the end of its last prompt
-  BatchTensors tensors_;
   std::map<DecoderPass, Built> programs_;
   bool in_task_ = false;
 };

@@ -6,23 +6,24 @@
 namespace mulciber {
 
 std::vector<PipelineKey> SequenceBatch::pipelines() const {
-  const Capabilities& device = device_.capabilities();
-  BatchTensors tensors = tensors_;
+  const Capabilities& device = state_.device().capabilities();
+  BatchTensors tensors = state_.tensors();
   if (!tensors.rows) {
-    tensors.rows = Tensor{.shape = {layout_.longest, network_.embedding.table.shape.columns()}};
+    tensors.rows = Tensor{
+        .shape = {state_.layout().longest, state_.network().embedding.table.shape.columns()}};
     tensors.rows->view.size = tensors.rows->bytes();
   }
   std::vector<PipelineKey> keys;
   for (const uint32_t length : kPassLengths) {
-    if (length > layout_.longest) break;
+    if (length > state_.layout().longest) break;
     // The third pass adds the pipelines of a caller's embeddings and of kept states, the fourth
     // those of embeddings from CPU memory.
     for (const DecoderPass& pass :
          {DecoderPass{length, PassOutput::kCache}, DecoderPass{length, PassOutput::kChoice},
           DecoderPass{length, PassOutput::kChoice, true, true},
-          DecoderPass{.length = length, .mixed = network_.sees && shape_.rows == 1}}) {
+          DecoderPass{.length = length, .mixed = state_.network().sees && shape().rows == 1}}) {
       ProgramBuilder builder(device, "plan");
-      build_decoder_pass(builder, network_, layout_, tensors, pass);
+      build_decoder_pass(builder, state_.network(), state_.layout(), tensors, pass);
       for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
     }
   }
@@ -30,11 +31,11 @@ std::vector<PipelineKey> SequenceBatch::pipelines() const {
 }
 
 std::vector<PipelineKey> SequenceSlots::pipelines() const {
-  const Capabilities& device = device_.capabilities();
+  const Capabilities& device = state_.device().capabilities();
   std::vector<PipelineKey> keys;
   const auto add = [&](const Pass& pass) {
     ProgramBuilder builder(device, "plan");
-    add_nodes(builder, network_, layout_, tensors_, shape_, pass);
+    add_nodes(builder, state_.network(), state_.layout(), state_.tensors(), shape_, pass);
     for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
   };
   for (const bool raw : {false, true}) {
@@ -50,7 +51,7 @@ std::vector<PipelineKey> SequenceSlots::pipelines() const {
       if (length > shape_.chunk) break;
       for (const PassOutput output : {PassOutput::kCache, PassOutput::kChoice})
         for (const bool mixed : {false, true})
-          if (!mixed || network_.sees)
+          if (!mixed || state_.network().sees)
             add({0,
                  1,
                  true,

@@ -19,98 +19,99 @@ bool has_penalties(const shader::SampleSettings& settings) {
 }  // namespace
 
 void SequenceSlots::lend_rows(const Proposals& proposals) {
-  const SampleStateLayout& state = layout_.state;
-  const uint32_t slot = proposals.slot, held = length(slot), count = words_.get(state.counts, slot);
-  const shader::SampleSettings settings = words_.get(state.settings, slot);
+  const SampleStateLayout& state = state_.layout().state;
+  const uint32_t slot = proposals.slot, held = length(slot),
+                 count = state_.words().get(state.counts, slot);
+  const shader::SampleSettings settings = state_.words().get(state.settings, slot);
   const auto copied = [&](const ControlArray<uint32_t>& from, const ControlArray<uint32_t>& to) {
-    const auto values = words_.values(from);
-    words_.set(to, std::vector<uint32_t>(values.begin(), values.end()));
+    const auto values = state_.words().values(from);
+    state_.words().set(to, std::vector<uint32_t>(values.begin(), values.end()));
   };
   // The tokens that penalties look at. Each row has one more than the row before.
   std::vector<uint32_t> latest;
   if (has_penalties(settings)) {
     const uint32_t window = std::min(count, settings.penalty_window);
-    const auto history = words_.values(state.history_of(slot).part(count - window, window));
+    const auto history = state_.words().values(state.history_of(slot).part(count - window, window));
     latest.assign(history.begin(), history.end());
   }
   for (uint32_t i = 0; i < proposals.ids.size(); ++i) {
     const uint32_t row = proposals.rows[i];
-    words_.set(state.settings, row, settings);
-    words_.set(state.positions, row, held + 1 + i);
-    words_.set(state.tokens, row, proposals.ids[i]);
-    words_.set(state.fed, row, 1);
-    words_.set(state.counts, row, count + 1 + i);
-    words_.set(state.stopped, row, SAMPLE_RUNNING);
-    const SampleStateLayout of_slot = part_of(layout_, slot, 1).state,
-                            of_row = part_of(layout_, row, 1).state;
+    state_.words().set(state.settings, row, settings);
+    state_.words().set(state.positions, row, held + 1 + i);
+    state_.words().set(state.tokens, row, proposals.ids[i]);
+    state_.words().set(state.fed, row, 1);
+    state_.words().set(state.counts, row, count + 1 + i);
+    state_.words().set(state.stopped, row, SAMPLE_RUNNING);
+    const SampleStateLayout of_slot = part_of(state_.layout(), slot, 1).state,
+                            of_row = part_of(state_.layout(), row, 1).state;
     if (has_penalties(settings)) {
       latest.push_back(proposals.ids[i]);
       const auto first = count + 1 + i - static_cast<uint32_t>(latest.size());
       const ControlArray<uint32_t> known =
           of_row.history.part(first, static_cast<uint32_t>(latest.size()));
-      words_.set(known, latest);
+      state_.words().set(known, latest);
       push(known.word, known.end());
     }
     if (state.bias_capacity > 0 &&
-        (words_.get(of_slot.biases) > 0 || words_.get(of_row.biases) > 0)) {
+        (state_.words().get(of_slot.biases) > 0 || state_.words().get(of_row.biases) > 0)) {
       copied(of_slot.biases, of_row.biases);
       push(of_row.biases.word, of_row.biases.end());
     }
     set_mask(row, proposals.masks.empty() ? std::span<const uint32_t>() : proposals.masks[i]);
-    if (layout_.adapter_scales) {
+    if (state_.layout().adapter_scales) {
       const auto scales_of = [&](uint32_t of) {
-        const ControlArray<float> own = *part_of(layout_, of, 1).adapter_scales;
+        const ControlArray<float> own = *part_of(state_.layout(), of, 1).adapter_scales;
         return ControlArray<uint32_t>{own.word, own.count};
       };
       copied(scales_of(slot), scales_of(row));
     }
-    const ControlArray<uint32_t> pages = *part_of(layout_, row, 1).pages;
-    words_.fill(pages, 0);
-    words_.set(pages, pages_.table(slot));
+    const ControlArray<uint32_t> pages = *part_of(state_.layout(), row, 1).pages;
+    state_.words().fill(pages, 0);
+    state_.words().set(pages, pages_.table(slot));
     push(pages.word, pages.end());
   }
   changed_ = true;
 }
 
 void SequenceSlots::take_back(const Pass& pass, const Proposals& proposals) {
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   for (size_t i = proposals.ids.size(); i-- > 0;) {
     const uint32_t row = proposals.rows[i];
     checked_[proposals.slot].left.push_back(
-        {proposals.ids[i], row, shown_choice(pass, row, words_.get(state.counts, row))});
+        {proposals.ids[i], row, shown_choice(pass, row, state_.words().get(state.counts, row))});
     // The row is left as end() leaves a slot.
-    words_.set(state.stopped, row, SAMPLE_IDLE);
-    words_.set(state.fed, row, 0);
-    words_.set(state.positions, row, 0);
+    state_.words().set(state.stopped, row, SAMPLE_IDLE);
+    state_.words().set(state.fed, row, 0);
+    state_.words().set(state.positions, row, 0);
     push_table(row);
   }
   changed_ = true;
 }
 
 void SequenceSlots::rewrite(uint32_t slot, std::span<const uint32_t> ids) {
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   const std::span<const uint32_t> held = tokens(slot), wanted = ids.first(ids.size() - 1);
   const auto same = static_cast<uint32_t>(std::ranges::mismatch(wanted, held).in1 - wanted.begin());
   const std::span<const uint32_t> others = ids.subspan(same);
   const ControlArray<uint32_t> behind =
       state.history_of(slot).part(same, static_cast<uint32_t>(others.size()));
-  words_.set(behind, others);
+  state_.words().set(behind, others);
   push(behind.word, behind.end());
-  words_.set(state.positions, slot, same);
-  words_.set(state.counts, slot, same + 1);
-  words_.set(state.tokens, slot, ids[same]);
-  words_.set(state.fed, slot, 1);
-  words_.set(state.stopped, slot, SAMPLE_RUNNING);
+  state_.words().set(state.positions, slot, same);
+  state_.words().set(state.counts, slot, same + 1);
+  state_.words().set(state.tokens, slot, ids[same]);
+  state_.words().set(state.fed, slot, 1);
+  state_.words().set(state.stopped, slot, SAMPLE_RUNNING);
   changed_ = true;
 }
 
 std::optional<SequenceSlots::Choice> SequenceSlots::follow(uint32_t slot) {
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   Checked& checked = checked_[slot];
   if (checked.left.empty()) return std::nullopt;
   const Checked::Token next = checked.left.back();
   checked.left.pop_back();
-  if (next.id != words_.get(state.tokens, slot)) {
+  if (next.id != state_.words().get(state.tokens, slot)) {
     checked.left.clear();
     return std::nullopt;
   }
@@ -119,7 +120,7 @@ std::optional<SequenceSlots::Choice> SequenceSlots::follow(uint32_t slot) {
   if (choice) {
     // The device wrote the choice to the history of the lent row alone.
     const ControlArray<uint32_t> last =
-        state.history_of(slot).part(words_.get(state.counts, slot) - 1, 1);
+        state.history_of(slot).part(state_.words().get(state.counts, slot) - 1, 1);
     push(last.word, last.end());
     changed_ = true;
   }

@@ -18,7 +18,7 @@ SequenceBatch::Kind SequenceBatch::kind_of_tokens(const SequenceRequest& request
       break;
     }
     if (at >= rows.first + rows.count) continue;
-    const uint64_t row_bytes = network_.embedding.table.shape.columns() * sizeof(float);
+    const uint64_t row_bytes = state_.network().embedding.table.shape.columns() * sizeof(float);
     const uint32_t left = rows.first + rows.count - at;
     return {left, part_of(rows.from, (at - rows.first) * row_bytes, left * row_bytes)};
   }
@@ -31,7 +31,8 @@ std::set<DecoderPass> SequenceBatch::passes(const SequenceRequest& request) cons
   auto left = static_cast<uint32_t>(request.prompts[0].size());
   while (left > 0) {
     const Kind kind = kind_of_tokens(request, request.prompts[0].size() - left);
-    const uint32_t length = pass_length(kind.tokens, layout_.longest, shape_.context - held);
+    const uint32_t length =
+        pass_length(kind.tokens, state_.layout().longest, shape().context - held);
     const uint32_t fed = std::min(kind.tokens, length);
     left -= fed;
     held += fed;
@@ -42,29 +43,14 @@ std::set<DecoderPass> SequenceBatch::passes(const SequenceRequest& request) cons
   return shapes;
 }
 
-std::span<const uint32_t> SequenceBatch::adapter_scales(uint32_t row) const {
-  if (!layout_.adapter_scales) return {};
-  const uint32_t of_row = network_.adapter_scales();
-  return words_.values({layout_.adapter_scales->word + row * of_row, of_row});
-}
-
 void SequenceBatch::use_adapters(uint32_t row, std::span<const float> scales) {
-  const std::vector<uint32_t> before(adapter_scales(row).begin(), adapter_scales(row).end());
-  set_adapters(words_, network_, layout_, row, scales);
-  if (!std::ranges::equal(before, adapter_scales(row))) truncate(row, 0);
+  if (state_.use_adapters(row, scales)) truncate(row, 0);
 }
 
 void SequenceBatch::require_free() const {
   if (in_task_)
     throw SettingError("TextGenerator", "has a GenerationTask under way",
                        "destroy the task first, or take TextGenerator::conversation()");
-}
-
-void SequenceBatch::need_rows() {
-  if (tensors_.rows) return;
-  const Shape shape = {layout_.longest, network_.embedding.table.shape.columns()};
-  rows_ = device_.memory().allocate(shape.elements() * sizeof(float), MemoryUsage::kActivations);
-  tensors_.rows = rows_.tensor(shape, DataType::kF32);
 }
 
 BufferView SequenceBatch::place(const DecoderPass& shape, Tensor PassTensors::*kept) {

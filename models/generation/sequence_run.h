@@ -11,18 +11,6 @@
 
 namespace mulciber {
 
-/// Words [first, end) of control.
-inline BufferView view_of_words(const BufferView& control, uint64_t first, uint64_t end) {
-  return part_of(control, first * sizeof(uint32_t), (end - first) * sizeof(uint32_t));
-}
-
-/// Uploads words [first, end) of the CPU's copy of control.
-inline void upload_words(Uploader& uploader, const BufferView& control, const ControlWords& words,
-                         uint64_t first, uint64_t end) {
-  const BufferView part = view_of_words(control, first, end);
-  uploader.copy(part, words.bytes().subspan(first * sizeof(uint32_t), part.size));
-}
-
 struct SequenceBatch::Run {
   const SequenceRequest& request;
   SequenceResult result;

@@ -19,10 +19,10 @@ static_assert(1 << kTokenBits == SequenceSlots::kIdentities);
 }  // namespace
 
 void SequenceSlots::push_table(uint32_t slot) {
-  const uint64_t row = layout_.pages->count / shape_.slots;
-  const ControlArray<uint32_t> own = layout_.pages->part(slot * row, row);
-  words_.fill(own, 0);
-  words_.set(own, pages_.table(slot));
+  const uint64_t row = state_.layout().pages->count / shape_.slots;
+  const ControlArray<uint32_t> own = state_.layout().pages->part(slot * row, row);
+  state_.words().fill(own, 0);
+  state_.words().set(own, pages_.table(slot));
   push(own.word, own.end());
 }
 
@@ -37,7 +37,7 @@ uint32_t SequenceSlots::mix_of(std::span<const float> adapters) {
 
 std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint32_t mix) const {
   std::vector<uint32_t> keys;
-  if (mix == kUnsharedMix || network_.decoder.keeps_states()) return keys;
+  if (mix == kUnsharedMix || !state_.rewinds()) return keys;
   for (const uint32_t token : tokens) {
     // A token without a number cannot be shared, and then none of these tokens is.
     if (token >= kIdentities) return {};
@@ -47,7 +47,8 @@ std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint
 }
 
 std::vector<uint32_t> SequenceSlots::keys(uint32_t slot, uint32_t tokens) const {
-  const auto history = words_.values(layout_.state.history_of(slot).part(0, tokens));
+  const auto history =
+      state_.words().values(state_.layout().state.history_of(slot).part(0, tokens));
   std::vector<uint32_t> told(history.begin(), history.end());
   const auto count = std::min<size_t>(tokens, identity_[slot].size());
   std::copy_n(identity_[slot].begin(), count, told.begin());
@@ -60,20 +61,21 @@ uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> identity,
 }
 
 uint32_t SequenceSlots::adopt(uint32_t slot) {
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   const uint32_t held = length(slot);
   // The last token is fed in any case: its logits are needed.
-  const uint32_t most = words_.get(state.counts, slot) - 1;
+  const uint32_t most = state_.words().get(state.counts, slot) - 1;
   SlotPages::Copy copy;
   const uint32_t now = pages_.adopt(slot, keys(slot, most), exact_[slot], held, copy);
   if (now == held) return held;
   std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; copy.from != copy.to && layer < tensors_.caches.size(); ++layer)
-    copies.push_back(
-        {part_of_page(layer, copy.from, copy.tokens), part_of_page(layer, copy.to, copy.tokens)});
-  if (!copies.empty()) mulciber::copy(device_, copies);
+  for (size_t layer = 0; copy.from != copy.to && layer < state_.caches().size(); ++layer)
+    if (state_.caches()[layer].keeps_tokens())
+      copies.push_back({state_.cached_in_page(layer, copy.from, copy.tokens),
+                        state_.cached_in_page(layer, copy.to, copy.tokens)});
+  if (!copies.empty()) mulciber::copy(state_.device(), copies);
   push_table(slot);
-  words_.set(state.positions, slot, now);
+  state_.words().set(state.positions, slot, now);
   changed_ = true;
   return now;
 }
@@ -88,29 +90,19 @@ bool SequenceSlots::reserve(uint32_t slot, uint32_t tokens) {
   return fits;
 }
 
-BufferView SequenceSlots::part_of_page(size_t layer, uint32_t page, uint32_t tokens) const {
-  const Tensor& cache = tensors_.caches[layer];
-  const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  return part_of(cache.view, uint64_t{page} * pages_.positions() * token_bytes,
-                 tokens * token_bytes);
-}
-
 void SequenceSlots::exchange_states(uint32_t a, uint32_t b) {
   std::vector<DeviceCopy> copies;
-  for (size_t layer = 0; layer < tensors_.caches.size(); ++layer) {
-    if (!network_.decoder.layers[layer].state_space) continue;
-    const uint64_t bytes = tensors_.caches[layer].bytes() / shape_.slots;
-    const auto of = [&](uint32_t slot) {
-      return part_of(tensors_.caches[layer].view, slot * bytes, bytes);
-    };
-    const BufferView between = part_of(exchanged_.view(), 0, bytes);
-    copies.insert(copies.end(), {{of(a), between}, {of(b), of(a)}, {between, of(b)}});
+  for (size_t layer = 0; layer < state_.caches().size(); ++layer) {
+    if (state_.caches()[layer].keeps_tokens()) continue;
+    const BufferView of_a = state_.cached(layer, a, 1), of_b = state_.cached(layer, b, 1),
+                     between = part_of(exchanged_.view(), 0, of_a.size);
+    copies.insert(copies.end(), {{of_a, between}, {of_b, of_a}, {between, of_b}});
   }
-  if (!copies.empty()) mulciber::copy(device_, copies);
+  if (!copies.empty()) mulciber::copy(state_.device(), copies);
 }
 
 void SequenceSlots::exchange(uint32_t a, uint32_t b) {
-  const SampleStateLayout& state = layout_.state;
+  const SampleStateLayout& state = state_.layout().state;
   exchange_states(a, b);
   pages_.exchange(a, b);
   std::swap(mix_[a], mix_[b]);
@@ -118,21 +110,21 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
   push_table(a);
   push_table(b);
   const auto exchange_words = [&](const auto& array) {
-    const auto of_first = words_.get(array, a);
-    words_.set(array, a, words_.get(array, b));
-    words_.set(array, b, of_first);
+    const auto of_first = state_.words().get(array, a);
+    state_.words().set(array, a, state_.words().get(array, b));
+    state_.words().set(array, b, of_first);
   };
   for (const auto& array : {state.positions, state.tokens, state.fed, state.counts, state.stopped})
     exchange_words(array);
   exchange_words(state.settings);
-  const SampleStateLayout first = part_of(layout_, a, 1).state,
-                          second = part_of(layout_, b, 1).state;
+  const SampleStateLayout first = part_of(state_.layout(), a, 1).state,
+                          second = part_of(state_.layout(), b, 1).state;
   const auto exchange_lists = [&](const auto& one, const auto& other) {
-    const auto values = words_.values(one);
+    const auto values = state_.words().values(one);
     const std::vector<uint32_t> kept(values.begin(), values.end());
-    words_.set(one,
-               std::vector<uint32_t>(words_.values(other).begin(), words_.values(other).end()));
-    words_.set(other, kept);
+    state_.words().set(one, std::vector<uint32_t>(state_.words().values(other).begin(),
+                                                  state_.words().values(other).end()));
+    state_.words().set(other, kept);
   };
   exchange_lists(first.history, second.history);
   if (state.bias_capacity > 0) exchange_lists(first.biases, second.biases);
@@ -141,9 +133,9 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
     push(first.masks.word, first.masks.end());
     push(second.masks.word, second.masks.end());
   }
-  if (layout_.adapter_scales) {
+  if (state_.layout().adapter_scales) {
     const auto scales_of = [&](uint32_t slot) {
-      const ControlArray<float> own = *part_of(layout_, slot, 1).adapter_scales;
+      const ControlArray<float> own = *part_of(state_.layout(), slot, 1).adapter_scales;
       return ControlArray<uint32_t>{own.word, own.count};
     };
     exchange_lists(scales_of(a), scales_of(b));

@@ -110,7 +110,7 @@ class SequenceSlots {
     std::vector<IdMask> masks;   // masks of the choices behind them, if the sequence has a mask
   };
   /// Whether draft tokens can be taken back: only where no layer keeps a state.
-  bool can_propose() const { return !network_.decoder.keeps_states(); }
+  bool can_propose() const { return state_.rewinds(); }
   /// Runs a decode step. Returns the next id of every sequence in `slots`, which have chosen one
   /// before. There must be room for draft tokens as well.
   std::vector<Choice> step(std::span<const uint32_t> slots,
@@ -123,9 +123,7 @@ class SequenceSlots {
   void replace_choice(uint32_t slot, uint32_t id);
 
   /// Tokens whose keys and values a slot holds.
-  std::span<const uint32_t> tokens(uint32_t slot) const {
-    return words_.values(layout_.state.history_of(slot).part(0, length(slot)));
-  }
+  std::span<const uint32_t> tokens(uint32_t slot) const { return state_.ids(slot); }
   /// Replaces the sequence of a slot. The cache stays as far as both begin alike, without the last
   /// id; feed() takes the ids behind it, or step() the first of them.
   void rewrite(uint32_t slot, std::span<const uint32_t> ids);
@@ -134,7 +132,7 @@ class SequenceSlots {
   std::vector<float> logits(uint32_t slot) const;
 
   /// How many tokens' keys and values a slot holds.
-  uint32_t length(uint32_t slot) const { return words_.get(layout_.state.positions, slot); }
+  uint32_t length(uint32_t slot) const { return state_.length(slot); }
   /// Frees a slot. keep: its pages stay in the cache for others until they are needed.
   void end(uint32_t slot, bool keep);
   /// Exchanges two slots and all that they hold.
@@ -181,8 +179,6 @@ class SequenceSlots {
   /// Lend rows of a step to draft tokens, and take them back after it.
   void lend_rows(const Proposals& proposals);
   void take_back(const Pass& pass, const Proposals& proposals);
-  /// The first tokens of a page in a layer's cache.
-  BufferView part_of_page(size_t layer, uint32_t page, uint32_t tokens) const;
   void push_table(uint32_t slot);
   /// A number for a mix of adapter scales. Sequences with different mixes share no pages.
   uint32_t mix_of(std::span<const float> adapters);
@@ -200,21 +196,16 @@ class SequenceSlots {
   /// pass.
   void push_sequence(uint32_t slot);
 
-  Device& device_;
-  const DecoderNetwork& network_;
   SlotShape shape_;
-  BatchLayout layout_;
-  ControlWords words_;   // contents of control: the device's between two calls
-  bool changed_ = true;  // by the CPU, before the history
+  DecoderState state_;
+  bool changed_ = true;                                 // control, by the CPU, before the history
   std::vector<std::pair<uint64_t, uint64_t>> changes_;  // words that the device has not seen
   SlotPages pages_;
   std::vector<std::vector<float>> mixes_;  // adapter scales, by number
   std::vector<uint32_t> mix_;              // adapter mix of each slot
   /// SlotSequence::identity of each slot whose prompt has one.
   std::vector<std::vector<uint32_t>> identity_;
-  Buffer control_, progress_, arena_, exchanged_, given_;
-  std::vector<Buffer> cache_buffers_;
-  BatchTensors tensors_;
+  Buffer arena_, exchanged_;
   std::list<Built> programs_;  // most recently used first
   std::vector<bool> keeps_logits_, masked_, exact_;
   /// For each slot: the row of the last pass in which it chose last, and the draft tokens of that

@@ -13,21 +13,23 @@ namespace mulciber {
 
 void SequenceBatch::truncate(uint32_t row, uint32_t length) {
   if (length >= this->length(row)) return;
-  if (network_.decoder.keeps_states()) {
+  if (!state_.rewinds()) {
     if (row == 0 && kept_length_ > length) kept_length_ = 0;
     length = row == 0 ? kept_length_ : 0;
     if (length > 0) copy_states(false);
   }
-  words_.set(layout_.state.positions, row, length);
+  state_.set_length(row, length);
 }
 
 void SequenceBatch::copy_states(bool keep) {
   std::vector<DeviceCopy> copies;
-  for (size_t i = 0; i < kept_.size(); ++i) {
-    const BufferView state = part_of_cache(i, 0, 1), kept = part_of(kept_[i].view(), 0, state.size);
+  for (size_t layer = 0, number = 0; number < kept_.size(); ++layer) {
+    if (state_.caches()[layer].keeps_tokens()) continue;
+    const BufferView state = state_.cached(layer, 0, 1),
+                     kept = part_of(kept_[number++].view(), 0, state.size);
     copies.push_back(keep ? DeviceCopy{state, kept} : DeviceCopy{kept, state});
   }
-  copy(device_, copies);
+  copy(state_.device(), copies);
 }
 
 void SequenceBatch::keep_states() {
@@ -46,26 +48,15 @@ std::vector<uint32_t> SequenceBatch::identity() const {
 void SequenceBatch::hold(std::span<const uint32_t> ids) {
   identity_.clear();
   kept_length_ = 0;
-  words_.set(layout_.state.positions, 0, static_cast<uint32_t>(ids.size()));
-  words_.set(layout_.state.history_of(0), ids);
-}
-
-std::span<const uint32_t> SequenceBatch::ids(uint32_t row) const {
-  return words_.values(layout_.state.history_of(row)).first(length(row));
-}
-
-BufferView SequenceBatch::part_of_cache(size_t layer, uint32_t row, uint32_t tokens) const {
-  const Tensor& cache = tensors_.caches[layer];
-  const uint64_t token_bytes = row_bytes(cache.type, cache.shape.columns());
-  if (network_.decoder.layers[layer].state_space) tokens = std::min(tokens, 1u);
-  return part_of(cache.view, row * cache.shape[1] * token_bytes, tokens * token_bytes);
+  state_.set_length(0, static_cast<uint32_t>(ids.size()));
+  state_.words().set(state_.layout().state.history_of(0), ids);
 }
 
 SavedSequence SequenceBatch::save(uint32_t row) {
   require_free();
-  SavedSequence saved = {{ids(row).begin(), ids(row).end()}, network_.cache, {}};
-  for (size_t i = 0; !saved.ids.empty() && i < tensors_.caches.size(); ++i)
-    saved.layers.push_back(download(device_, part_of_cache(i, row, length(row))));
+  SavedSequence saved = {{ids(row).begin(), ids(row).end()}, state_.network().cache, {}};
+  for (size_t i = 0; !saved.ids.empty() && i < state_.tensors().caches.size(); ++i)
+    saved.layers.push_back(download(state_.device(), state_.cached(i, row, length(row))));
   return saved;
 }
 
@@ -76,19 +67,20 @@ void SequenceBatch::restore(uint32_t row, const SavedSequence& saved) {
                      "save it with the same model and storage, or ask for a larger context");
   };
   const auto count = static_cast<uint32_t>(saved.ids.size());
-  if (count > shape_.context)
-    fail(fmt::format("holds {} tokens, there is room for {}", count, shape_.context));
-  if (count > 0 && (saved.type != network_.cache || saved.layers.size() != tensors_.caches.size()))
+  if (count > shape().context)
+    fail(fmt::format("holds {} tokens, there is room for {}", count, shape().context));
+  if (count > 0 && (saved.type != state_.network().cache ||
+                    saved.layers.size() != state_.tensors().caches.size()))
     fail("is of another model");
   for (size_t i = 0; i < saved.layers.size(); ++i) {
-    if (saved.layers[i].size() != part_of_cache(i, row, count).size) fail("is of another model");
+    if (saved.layers[i].size() != state_.cached(i, row, count).size) fail("is of another model");
   }
   kept_length_ = 0;
   if (row == 0) identity_.clear();
   for (size_t i = 0; i < saved.layers.size(); ++i)
-    upload(device_, part_of_cache(i, row, count), saved.layers[i]);
-  words_.set(layout_.state.positions, row, count);
-  words_.set(layout_.state.history_of(row), saved.ids);
+    upload(state_.device(), state_.cached(i, row, count), saved.layers[i]);
+  state_.set_length(row, count);
+  state_.words().set(state_.layout().state.history_of(row), saved.ids);
 }
 
 }  // namespace mulciber

@@ -36,7 +36,7 @@ SequenceTask::SequenceTask(SequenceBatch& batch, SequenceRequest request,
   run_ = std::make_unique<SequenceBatch::Run>(request_);
   batch_.begin(*run_);
   if (run_->states[0] == SAMPLE_STOP_ID) request_.max_new_tokens = 0;  // the grammar allows nothing
-  if (!request_.embeddings.empty()) batch_.need_rows();
+  if (!request_.embeddings.empty()) batch_.state_.need_rows();
   // Programs are built now: stages of a frame must not build any.
   const std::set<DecoderPass> passes = batch_.passes(request_);
   for (const DecoderPass& pass : passes) batch_.built(pass, passes);
@@ -67,18 +67,18 @@ std::optional<Stage> SequenceTask::next() {
     const std::optional<SequenceBatch::Pass> pass = batch_.next_pass(*run_);
     if (pass) {
       ++passes_;
-      Stage stage = {.updates = {{batch_.control_.view(), batch_.words_.words()}},
+      Stage stage = {.updates = {{batch_.state_.control(), batch_.state_.words().words()}},
                      .program = &batch_.program(pass->shape)};
       held_ = batch_.length(0);
       take_outputs(stage, pass->shape, 0, held_, pass->fed[0]);
       if (pass->rows) {
-        BufferView from = *pass->rows, to = batch_.rows_.view();
+        BufferView from = *pass->rows, to = batch_.state_.tensors().rows->view;
         from.size = to.size =
-            pass->fed[0] * batch_.network_.embedding.table.shape.columns() * sizeof(float);
+            pass->fed[0] * batch_.state_.network().embedding.table.shape.columns() * sizeof(float);
         stage.inputs.push_back({from, to});
       }
       // The next tokens stand behind these, whether or not these are computed yet.
-      batch_.words_.set(batch_.layout_.state.positions, 0, batch_.length(0) + pass->fed[0]);
+      batch_.state_.set_length(0, batch_.length(0) + pass->fed[0]);
       prompt_given_ = run_->taken[0] == request_.prompts[0].size();
       return stage;
     }
@@ -89,10 +89,9 @@ std::optional<Stage> SequenceTask::next() {
   Stage stage = {.program = step_};
   if (run_->grammar(0)) {
     if (ended_ < passes_ + steps_) return std::nullopt;
-    const ControlArray<uint32_t> mask = batch_.layout_.state.mask_of(0);
-    const std::span<const uint32_t> words = batch_.words_.values(mask);
-    stage.updates = {{view_of_words(batch_.control_.view(), mask.word, mask.end()),
-                      {words.begin(), words.end()}}};
+    const ControlArray<uint32_t> mask = batch_.state_.layout().state.mask_of(0);
+    const std::span<const uint32_t> words = batch_.state_.words().values(mask);
+    stage.updates = {{batch_.state_.control(mask.word, mask.end()), {words.begin(), words.end()}}};
   }
   ++steps_;
   take_outputs(stage, step_shape_, steps_, run_->first[0] + steps_ - 1, 1);
@@ -101,10 +100,10 @@ std::optional<Stage> SequenceTask::next() {
 
 void SequenceTask::ended(uint64_t stages) {
   ended_ = stages;
-  const SampleStateLayout& state = batch_.layout_.state;
+  const SampleStateLayout& state = batch_.state_.layout().state;
   batch_.report_prompt(*run_);
   if (prompt_given_ && stages >= passes_ && request_.max_new_tokens > 0) {
-    const auto* shown = reinterpret_cast<const volatile uint32_t*>(batch_.progress_.view().mapped);
+    const auto* shown = batch_.state_.progress();
     run_->states[0] = shown[state.progress_stopped(0)];
     const auto steps = static_cast<uint32_t>(stages - passes_);
     const uint32_t told = run_->emitted[0];
@@ -126,19 +125,19 @@ void SequenceTask::ended(uint64_t stages) {
 void SequenceTask::cancel() { run_->cancelled = stopped_ = true; }
 
 SequenceResult SequenceTask::finish() {
-  const SampleStateLayout& state = batch_.layout_.state;
+  const SampleStateLayout& state = batch_.state_.layout().state;
   // The control words get the device's state, so that the next request goes on from here.
   const std::vector<uint32_t>& ids = run_->result.rows[0].ids;
   const uint32_t first = run_->first[0];
-  if (passes_ + steps_ > ended_ && batch_.network_.decoder.keeps_states()) {
+  if (passes_ + steps_ > ended_ && !batch_.state_.rewinds()) {
     batch_.truncate(0, 0);  // what was given and has not ended may have changed the state
   } else if (passes_ > ended_) {
     batch_.truncate(0, held_);
   } else if (run_->chooses(0)) {
     const auto chosen = static_cast<uint32_t>(ids.size());
-    batch_.words_.set(state.history_of(0).part(first, chosen), ids);
-    batch_.words_.set(state.positions, 0, first + std::max(chosen, 1u) - 1);
-    batch_.words_.set(state.counts, 0, first + chosen);
+    batch_.state_.words().set(state.history_of(0).part(first, chosen), ids);
+    batch_.state_.words().set(state.positions, 0, first + std::max(chosen, 1u) - 1);
+    batch_.state_.words().set(state.counts, 0, first + chosen);
   }
   run_->result.steps = static_cast<uint32_t>(steps_);
   batch_.finish(*run_);

@@ -33,31 +33,34 @@ uint32_t chunk_of(uint32_t vocabulary, uint32_t room, uint32_t longest_pass) {
   return chunk;
 }
 
-}  // namespace
-
-TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t context,
-                         uint32_t room, uint32_t longest_pass)
-    : device_(device), network_(network), context_(context) {
+/// Tokens of the cache. Throws ModelError where the network's context is less.
+uint32_t checked_room(const DecoderNetwork& network, uint32_t context, uint32_t room) {
   room = std::max(room, context);
   if (context < 1 || room > network.context)
     throw ModelError(
         "text",
         fmt::format("of {} tokens is not within 1 and the model's {}", context, network.context),
         "give a shorter one, or load the model with a larger context");
-  chunk_ = chunk_of(network.vocabulary, room, longest_pass);
-  layout_ = plan_batch(network, {1, room}, chunk_);
-  for (const uint32_t length : pass_lengths(chunk_))
-    targets_.emplace_back(layout_.control, length, network.vocabulary);
-  tensors_ = batch_tensor_shapes(network, {1, room}, layout_);
-  const auto allocate = [&](Tensor& tensor) {
-    Buffer buffer = device.memory().allocate(tensor.bytes(), MemoryUsage::kActivations);
-    tensor = buffer.tensor(tensor.shape, tensor.type);
-    return buffer;
-  };
-  control_ = allocate(tensors_.control);
-  for (Tensor& cache : tensors_.caches) cache_buffers_.push_back(allocate(cache));
-  words_ = initial_words(network, layout_);
-  for (const TargetScores& targets : targets_) targets.initialize(words_);
+  return room;
+}
+
+}  // namespace
+
+BatchLayout TokenScorer::plan(const DecoderNetwork& network, uint32_t room, uint32_t chunk,
+                              std::vector<TargetScores>& targets) {
+  BatchLayout layout = plan_batch(network, {1, room}, chunk);
+  for (const uint32_t length : pass_lengths(chunk))
+    targets.emplace_back(layout.control, length, network.vocabulary);
+  return layout;
+}
+
+TokenScorer::TokenScorer(Device& device, const DecoderNetwork& network, uint32_t context,
+                         uint32_t room, uint32_t longest_pass)
+    : context_(context),
+      chunk_(chunk_of(network.vocabulary, checked_room(network, context, room), longest_pass)),
+      state_(device, network, {1, std::max(room, context)},
+             plan(network, std::max(room, context), chunk_, targets_), {}) {
+  for (const TargetScores& targets : targets_) targets.initialize(state_.words());
 }
 
 TokenScorer::Pass& TokenScorer::pass(uint32_t length, Kept kept) {
@@ -68,19 +71,21 @@ TokenScorer::Pass& TokenScorer::pass(uint32_t length, Kept kept) {
   Pass& made = passes_.emplace_back(Pass{.length = length, .kept = kept});
   const bool states = kept == Kept::kLastState || kept == Kept::kAllStates;
   made.trace.hidden_states = kept == Kept::kAllStates;
-  ProgramBuilder builder(device_, kept == Kept::kScores ? "score" : "prefill");
-  const Tensor x = decoder_tokens(builder, network_, layout_, tensors_, {.length = length},
-                                  states ? &made.trace : nullptr);  // (1, length, D)
+  const DecoderNetwork& network = state_.network();
+  ProgramBuilder builder(state_.device(), kept == Kept::kScores ? "score" : "prefill");
+  const Tensor x =
+      decoder_tokens(builder, network, state_.layout(), state_.tensors(), {.length = length},
+                     states ? &made.trace : nullptr);  // (1, length, D)
   const auto scope = builder.layer("output");
   if (states) made.trace.keep(builder, "normalized", x);
   if (kept == Kept::kScores) {
-    const std::optional<AdapterScales> scales = adapter_scales(layout_, tensors_);
-    made.logits = network_.decoder.logits(builder, x, scales ? &*scales : nullptr)
-                      .reshaped({length, network_.vocabulary});
+    const std::optional<AdapterScales> scales = adapter_scales(state_.layout(), state_.tensors());
+    made.logits = network.decoder.logits(builder, x, scales ? &*scales : nullptr)
+                      .reshaped({length, network.vocabulary});
     builder.keep(made.logits);
     const auto lengths = pass_lengths(chunk_);
     const auto number = static_cast<size_t>(std::ranges::find(lengths, length) - lengths.begin());
-    targets_[number].add(builder, made.logits, tensors_.control);
+    targets_[number].add(builder, made.logits, state_.tensors().control);
   }
   made.program.emplace(builder.build());
   build_seconds_ += seconds_since(start);
@@ -90,7 +95,7 @@ TokenScorer::Pass& TokenScorer::pass(uint32_t length, Kept kept) {
 void TokenScorer::use_adapters(std::vector<float> scales) {
   if (scales == adapters_) return;
   adapters_ = std::move(scales);
-  set_adapters(words_, network_, layout_, 0, adapters_);
+  state_.use_adapters(0, adapters_);
   held_.clear();
 }
 
@@ -100,17 +105,17 @@ void TokenScorer::check(std::span<const uint32_t> ids) const {
                      fmt::format("has {} tokens, there is room for {}", ids.size(), context_),
                      "cut it into parts, or ask for a larger context");
   for (const uint32_t id : ids)
-    if (id >= network_.vocabulary)
-      throw ModelError(
-          "text",
-          fmt::format("holds token id {}, the model's are below {}", id, network_.vocabulary),
-          "tokenizer and model do not belong together");
+    if (id >= state_.network().vocabulary)
+      throw ModelError("text",
+                       fmt::format("holds token id {}, the model's are below {}", id,
+                                   state_.network().vocabulary),
+                       "tokenizer and model do not belong together");
 }
 
 std::pair<uint32_t, uint32_t> TokenScorer::next(std::span<const uint32_t> ids,
                                                 uint32_t begin) const {
   const auto left = static_cast<uint32_t>(ids.size()) - begin;
-  const uint32_t room = cache_room(tensors_, network_) - begin;
+  const uint32_t room = state_.room() - begin;
   uint32_t length = 1;
   for (const uint32_t one : pass_lengths(chunk_)) {
     if (one > room) break;
@@ -121,10 +126,11 @@ std::pair<uint32_t, uint32_t> TokenScorer::next(std::span<const uint32_t> ids,
 }
 
 void TokenScorer::run(Pass& pass, std::span<const uint32_t> ids, uint32_t begin, uint32_t fed) {
-  words_.set(layout_.fed_ids(0, pass.length).part(0, fed), ids.subspan(begin, fed));
-  words_.set(layout_.state.positions, 0, begin);
-  words_.set(layout_.state.fed, 0, fed);
-  upload(device_, control_.view(), words_.bytes());
+  const BatchLayout& layout = state_.layout();
+  state_.words().set(layout.fed_ids(0, pass.length).part(0, fed), ids.subspan(begin, fed));
+  state_.set_length(0, begin);
+  state_.words().set(layout.state.fed, 0, fed);
+  state_.upload();
   pass.program->run();
   read_tokens_ += fed;
   // A partial pass would be longer in a longer text, so that its tokens cannot serve another text.
@@ -134,7 +140,7 @@ void TokenScorer::run(Pass& pass, std::span<const uint32_t> ids, uint32_t begin,
 }
 
 uint32_t TokenScorer::held(std::span<const uint32_t> ids, uint32_t most) {
-  if (network_.decoder.keeps_states()) return 0;  // states cannot be taken back to a token
+  if (!state_.rewinds()) return 0;
   const auto end = ids.begin() + std::min<std::ptrdiff_t>(most, std::ssize(ids));
   const auto same = std::mismatch(ids.begin(), end, held_.begin(), held_.end()).first;
   const auto tokens = static_cast<uint32_t>(same - ids.begin()) / chunk_ * chunk_;
@@ -144,9 +150,8 @@ uint32_t TokenScorer::held(std::span<const uint32_t> ids, uint32_t most) {
 
 void TokenScorer::refuse(std::span<const uint32_t> ids, uint32_t tokens) {
   held_.clear();
-  refuse_logits(device_, network_.weights, fmt::format("after {} tokens", tokens), [&] {
-    return first_layer_not_finite(device_, network_, layout_, tensors_, words_, 0, ids);
-  });
+  refuse_logits(state_.device(), state_.network().weights, fmt::format("after {} tokens", tokens),
+                [&] { return first_layer_not_finite(state_, 0, ids); });
 }
 
 std::vector<double> TokenScorer::score(std::span<const uint32_t> ids, uint32_t first) {
@@ -165,7 +170,7 @@ std::vector<TokenScore> TokenScorer::score(std::span<const uint32_t> ids, uint32
   std::vector<TokenScore> scores;
   if (first >= count) return scores;
   const bool detailed = details.ranks || details.likeliest > 0;
-  const uint64_t vocabulary = network_.vocabulary;
+  const uint64_t vocabulary = state_.network().vocabulary;
   // The last token is not fed: no token is scored behind it.
   const auto read = ids.first(count - 1);
   for (uint32_t begin = held(read, first - 1); begin < read.size();) {
@@ -180,9 +185,9 @@ std::vector<TokenScore> TokenScorer::score(std::span<const uint32_t> ids, uint32
     const TargetScores& targets =
         targets_[static_cast<size_t>(std::ranges::find(lengths, length) - lengths.begin())];
     for (uint32_t at = 0; at < length; ++at)
-      targets.set_target(words_, at, at < fed ? ids[begin + at + 1] : 0);
+      targets.set_target(state_.words(), at, at < fed ? ids[begin + at + 1] : 0);
     run(scored, read, begin, fed);
-    const std::vector<double> found = targets.read(device_, *scored.program);
+    const std::vector<double> found = targets.read(state_.device(), *scored.program);
     // Token `at` of the pass gives the probabilities of ids[begin + at + 1].
     const uint32_t from = begin + 1 < first ? first - begin - 1 : 0;
     for (uint32_t at = from; at < fed; ++at) {
@@ -192,7 +197,7 @@ std::vector<TokenScore> TokenScorer::score(std::span<const uint32_t> ids, uint32
     if (detailed) {
       const uint64_t row_bytes = vocabulary * sizeof(float);
       const std::vector<float> logits = download_as<float>(
-          device_,
+          state_.device(),
           part_of(scored.program->view(scored.logits), from * row_bytes, (fed - from) * row_bytes));
       for (uint32_t row = 0; row < fed - from; ++row) {
         TokenScore& token = scores[scores.size() - (fed - from) + row];
@@ -208,8 +213,8 @@ std::vector<TokenScore> TokenScorer::score(std::span<const uint32_t> ids, uint32
 std::vector<float> TokenScorer::states(std::span<const uint32_t> ids,
                                        std::span<const uint32_t> layers) {
   check(ids);
-  const auto all = static_cast<uint32_t>(network_.decoder.layers.size());
-  const uint64_t width = network_.embedding.table.shape.columns();
+  const auto all = static_cast<uint32_t>(state_.network().decoder.layers.size());
+  const uint64_t width = state_.network().embedding.table.shape.columns();
   for (const uint32_t layer : layers)
     if (layer > all)
       throw ModelError("layer", fmt::format("{} is not there", layer),
@@ -226,8 +231,8 @@ std::vector<float> TokenScorer::states(std::span<const uint32_t> ids,
                                : layer == 0 ? "embedding.output"
                                             : fmt::format("layers.{}.output", layer - 1);
       const std::vector<float> values =
-          download_as<float>(device_, kept.program->view(kept.trace.at(name)));
-      const float scale = layer == all ? 1 : network_.stream_scale;
+          download_as<float>(state_.device(), kept.program->view(kept.trace.at(name)));
+      const float scale = layer == all ? 1 : state_.network().stream_scale;
       const size_t to = (i * ids.size() + begin) * width;
       for (size_t at = 0; at < fed * width; ++at) {
         if (!std::isfinite(values[at])) refuse(ids, begin + static_cast<uint32_t>(at / width) + 1);

@@ -59,6 +59,9 @@ class TokenScorer {
 
  private:
   enum class Kept { kNothing, kScores, kLastState, kAllStates };
+  /// The layout of control, with the targets of each pass behind it.
+  static BatchLayout plan(const DecoderNetwork& network, uint32_t room, uint32_t chunk,
+                          std::vector<TargetScores>& targets);
   struct Pass {
     uint32_t length = 1;
     Kept kept = Kept::kNothing;
@@ -76,15 +79,9 @@ class TokenScorer {
   std::pair<uint32_t, uint32_t> next(std::span<const uint32_t> ids, uint32_t begin) const;
   [[noreturn]] void refuse(std::span<const uint32_t> ids, uint32_t tokens);
 
-  Device& device_;
-  const DecoderNetwork& network_;
   uint32_t context_ = 0, chunk_ = 1;
-  BatchLayout layout_;
   std::vector<TargetScores> targets_;  // one for each length of a pass
-  ControlWords words_;
-  Buffer control_;
-  std::vector<Buffer> cache_buffers_;
-  BatchTensors tensors_;
+  DecoderState state_;
   std::list<Pass> passes_;
   std::vector<float> adapters_;
   std::vector<uint32_t> held_;  // tokens in the cache, as far as they can serve another text

@@ -34,7 +34,7 @@ class TracedPass {
 
   uint32_t length() const { return length_; }
   Program& program() { return *program_; }
-  BufferView control() const { return buffers_.front().view(); }
+  BufferView control() const { return state_.control(); }
   /// Contents of the control buffer before a pass. ids: row after row, all equally long, and at
   /// most as long as the pass: no token sees those behind it. adapters: scales of every row, as
   /// set_adapters() takes them.
@@ -51,13 +51,8 @@ class TracedPass {
   const Tensor& map(uint64_t layer) const;
 
  private:
-  Device& device_;
-  const DecoderNetwork& network_;
   uint32_t length_;
-  BatchShape shape_;
-  BatchLayout layout_;
-  std::vector<Buffer> buffers_;
-  Buffer given_;
+  DecoderState state_;
   Trace trace_;
   std::optional<Program> program_;
 };

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "layers/state_space.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -312,7 +313,7 @@ DecoderNetwork build_decoder_network(
         norm(name + "after_feed_forward",
              last && joining == NormKind::kRmsAfter ? NormKind::kRmsBoth : joining);
     if (config.state_space) {
-      layer.state_space = state_space_of(name, *config.state_space);
+      layer.mixer = mixer_of(state_space_of(name, *config.state_space));
       decoder.layers.push_back(std::move(layer));
       continue;
     }

@@ -117,7 +117,7 @@ TEST_CASE("Latent attention keeps rank and rotated elements of a token and layer
       const auto model = open_decoder(latent_model(name), {.cache = type});
       for (const CausalLayer& layer : model->network().decoder.layers) {
         CHECK(layer.attention.cache_columns() == numbers);
-        CHECK(layer.cache(1, 50, type).bytes() == 50 * numbers * size_of(type));
+        CHECK(layer.cache(type).bytes(50) == 50 * numbers * size_of(type));
       }
     }
     GeneratorOptions options;
@@ -180,7 +180,7 @@ TEST_CASE("Narrow vectors in q8_0 move logits by no more than they may") {
   const auto exact = open_decoder(folder.path(), {.cache = DataType::kF32}),
              blocks = open_decoder(folder.path(), {.cache = DataType::kQ8_0});
   const CausalLayer& layer = blocks->network().decoder.layers[0];
-  CHECK(layer.cache(1, 10, DataType::kQ8_0).bytes() == 10 * row_bytes(DataType::kQ8_0, 96));
+  CHECK(layer.cache(DataType::kQ8_0).bytes(10) == 10 * row_bytes(DataType::kQ8_0, 96));
   const std::vector<uint32_t> ids = latent_ids(*exact, 60);
   const double off = difference(latent_logits(*blocks, ids), latent_logits(*exact, ids));
   INFO("off by " << off << " of the largest");
