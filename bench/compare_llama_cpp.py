@@ -83,7 +83,7 @@ def main():
             ratios = [median["Mulciber"][part] / found[part] for part in ("prefill", "decode")]
             print(f"| {Path(model).name} | {engine} | {found['prefill']:.1f} | {found['decode']:.1f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
     devices = {sample["device"] for found in samples.values() for sample in found}
-    print(f"\nMedians of {options.rounds} rounds in turns, {options.threads} cores. Devices: {', '.join(sorted(devices))}.")
+    print(f"\nMedians of {options.rounds} alternating rounds, {options.threads} cores. Devices: {', '.join(sorted(devices))}.")
 
 
 if __name__ == "__main__":

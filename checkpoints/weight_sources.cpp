@@ -121,7 +121,7 @@ std::optional<DataType> common_type(const WeightSpec& spec, std::span<const Data
     return types.front();
   if (spec.role == WeightRole::kExperts)
     return std::ranges::any_of(types, is_block_type) ? DataType::kF16 : DataType::kF32;
-  return spec.in_turns > 1 ? std::optional(DataType::kF32) : std::nullopt;
+  return spec.interleaved > 1 ? std::optional(DataType::kF32) : std::nullopt;
 }
 
 /// Divides sources into segments, each of neighbouring sources of one type.
@@ -163,8 +163,8 @@ Resolved resolve(const WeightSpec& spec, const Checkpoint& checkpoint, const std
             ? nullptr
             : find_source({source.row_scales, {source.shape[0]}}, checkpoint, family).tensor);
     elements += source.shape.elements();
-    if (!(source.shape == spec.sources[i - i % spec.in_turns].shape))
-      throw ShapeError(spec.name, "sources whose rows take turns differ in shape", "");
+    if (!(source.shape == spec.sources[i - i % spec.interleaved].shape))
+      throw ShapeError(spec.name, "interleaved sources differ in shape", "");
   }
   if (elements != spec.shape.elements()) {
     throw ShapeError(spec.name,

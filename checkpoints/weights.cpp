@@ -52,20 +52,20 @@ struct WeightReader::Open {
   }
 
   /// Writes interleaved rows of sources of one shape.
-  uint64_t write_rows_in_turns(WeightSink& sink, size_t turns) {
-    const auto taking_turns = std::span<const Converted>(sources).subspan(group, turns);
-    const uint64_t rows = taking_turns.front().rows, columns = taking_turns.front().columns;
-    const uint64_t bytes_per_row = row_bytes(taking_turns.front().type, columns);
+  uint64_t write_interleaved_rows(WeightSink& sink, size_t interleaved) {
+    const auto together = std::span<const Converted>(sources).subspan(group, interleaved);
+    const uint64_t rows = together.front().rows, columns = together.front().columns;
+    const uint64_t bytes_per_row = row_bytes(together.front().type, columns);
     const uint64_t count = std::min(std::max<uint64_t>(kPieceElements / columns, 1), rows - first);
-    std::vector<std::byte> piece(count * turns * bytes_per_row);
-    for (size_t i = 0; i < turns; ++i) {
-      const std::vector<std::byte> bytes = taking_turns[i].bytes(first * columns, count * columns);
+    std::vector<std::byte> piece(count * interleaved * bytes_per_row);
+    for (size_t i = 0; i < interleaved; ++i) {
+      const std::vector<std::byte> bytes = together[i].bytes(first * columns, count * columns);
       for (uint64_t row = 0; row < count; ++row)
-        std::memcpy(piece.data() + (row * turns + i) * bytes_per_row,
+        std::memcpy(piece.data() + (row * interleaved + i) * bytes_per_row,
                     bytes.data() + row * bytes_per_row, bytes_per_row);
     }
     sink.write(segment, offset, piece);
-    return advance(count, rows, turns, piece.size());
+    return advance(count, rows, interleaved, piece.size());
   }
 
   /// Writes the segment without sources.
@@ -76,11 +76,11 @@ struct WeightReader::Open {
   }
 
  private:
-  uint64_t advance(uint64_t count, uint64_t all, size_t turns, uint64_t bytes) {
+  uint64_t advance(uint64_t count, uint64_t all, size_t interleaved, uint64_t bytes) {
     first += count;
     offset += bytes;
     if (first == all) {
-      group += turns;
+      group += interleaved;
       first = 0;
     }
     return bytes;
@@ -110,7 +110,7 @@ void WeightReader::open_segment() {
   for (size_t i = range.first; i < range.first + range.count; ++i) {
     const WeightSource& source = spec.sources[i];
     const bool vector = source.shape.rank() == 1;
-    const bool turns = spec.in_turns > 1 && (vector || spec.turns_by_element);
+    const bool by_element = spec.interleaved > 1 && (vector || spec.interleaves_elements);
     if (source.form == SourceForm::kTapByTap) {
       open_->sources.push_back({open_->resolved.sources[i].tensor, source.form, segment.type,
                                 source.shape[0], source.shape[1] * source.shape[2], 0,
@@ -121,8 +121,8 @@ void WeightReader::open_segment() {
         {.tensor = open_->resolved.sources[i].tensor,
          .form = open_->resolved.sources[i].exponents ? SourceForm::kAsInFile : source.form,
          .type = segment.type,
-         .rows = turns ? source.shape.elements() : source.shape.rows(),
-         .columns = turns ? 1 : source.shape.columns(),
+         .rows = by_element ? source.shape.elements() : source.shape.rows(),
+         .columns = by_element ? 1 : source.shape.columns(),
          .skipped = source.first_row * (vector ? 1 : source.shape.columns()),
          .matrices = source.shape.rank() == 3 ? source.shape[0] : 1,
          .scales = open_->resolved.scales[i]
@@ -150,9 +150,9 @@ bool WeightReader::step(uint64_t bytes) {
   uint64_t written = 0;
   while (spec_ < table_.size() && written < bytes) {
     if (!open_ || open_->sources.empty()) open_segment();
-    const size_t turns = table_[spec_].in_turns;
+    const size_t interleaved = table_[spec_].interleaved;
     written += open_->sources.empty() ? open_->write_column_order(sink_)
-               : turns > 1            ? open_->write_rows_in_turns(sink_, turns)
+               : interleaved > 1      ? open_->write_interleaved_rows(sink_, interleaved)
                                       : open_->write_piece(sink_, bytes - written);
     if (open_->group == open_->sources.size()) close_segment();
   }

@@ -60,11 +60,10 @@ struct WeightSpec {
   WeightRole role;
   Shape shape;
   std::vector<WeightSource> sources;
-  /// Interleaves rows: for each group of in_turns sources, the first row of each source, then the
-  /// second row of each, and so on; a row of a one-dimensional source is an element. 1: not
-  /// interleaved.
-  uint32_t in_turns = 1;
-  bool turns_by_element = false;  // interleaves elements, for sources of any dimensions
+  /// Number of consecutive sources whose rows are interleaved: the first row of each, then the
+  /// second row of each, and so on; a row of a one-dimensional source is an element.
+  uint32_t interleaved = 1;
+  bool interleaves_elements = false;  // elements instead of rows, for sources of any dimensions
   /// Allows a kMatrix to have another column order than the file if that keeps it in blocks. Its
   /// last segment is then the order: (columns) u32, column i is the file's order[i].
   bool any_column_order = false;

@@ -160,13 +160,13 @@ Tensor scale_by_row(ProgramBuilder& builder, const Tensor& x, const RowScales& s
 
 Tensor gate_pairs(ProgramBuilder& builder, const Tensor& x, Activation activation, float limit) {
   if (x.shape.columns() % 2 != 0)
-    throw ShapeError(builder.path() + ": gates in turns",
+    throw ShapeError(builder.path() + ": interleaved gates",
                      fmt::format("{} has an odd number of columns", x.shape.to_string()),
-                     "pass gates and what they gate, in turns");
+                     "interleave gates and what they gate");
   std::vector<uint64_t> extents(x.shape.rank());
   for (size_t i = 0; i < extents.size(); ++i) extents[i] = x.shape[static_cast<int>(i)];
   extents.back() /= 2;
-  return pointwise(builder, "gates in turns", Shape(std::span<const uint64_t>(extents)),
+  return pointwise(builder, "interleaved gates", Shape(std::span<const uint64_t>(extents)),
                    {x.type, x.type},
                    {.a = &x,
                     .activation = activation,

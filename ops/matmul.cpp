@@ -37,7 +37,7 @@ void check(const ProgramBuilder& builder, const Tensor& x, const Tensor& weight,
   uint64_t columns = weight.shape[0], results = options.gated ? columns / 2 : columns;
   if (options.gated && columns % 2 != 0) {
     refuse(fmt::format("{} rows of the weight cannot be gates and what they gate", columns),
-           "a gated product needs an even number of them, in turns");
+           "a gated product needs an even number of them, interleaved");
   }
   const auto bias_fits = [&](uint64_t biases) {
     return options.first_bias ? *options.first_bias + columns <= biases : columns == biases;

@@ -47,7 +47,7 @@ struct MatmulOptions {
   bool padded = false;
   /// Gated feed-forward: rows 2 i of the weight (and of the bias) are gates, rows 2 i + 1 their
   /// values, and the result has N / 2 columns: activation(x Wgate^T + bgate) * (x Wup^T + bup).
-  /// WeightSpec::in_turns (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,
+  /// WeightSpec::interleaved (checkpoints/weights.h) loads such weights. Source: Shazeer 2020,
   /// arXiv:2002.05202.
   bool gated = false;
   /// Number of parts into which K is split over workgroups (ops/split_k.h), for kernel rows that

@@ -133,9 +133,9 @@ inline void write_stacked(const Layers& layers, const std::string& architecture,
   write_gguf_adapter(architecture, alpha, matrices, to);
 }
 
-/// Reads the experts of an adapter in tests/data/lora. `in_turns`: rows of gate and up are
+/// Reads the experts of an adapter in tests/data/lora. `interleaved`: rows of gate and up are
 /// interleaved.
-inline Layers read_parameters(const std::string& name, uint64_t experts, bool in_turns) {
+inline Layers read_parameters(const std::string& name, uint64_t experts, bool interleaved) {
   const MadeTensors tensors = read_tensors(lora_dir() / name / "adapter_model.safetensors");
   Layers layers;
   for (uint32_t layer = 0; layer < 3; ++layer) {
@@ -143,8 +143,8 @@ inline Layers read_parameters(const std::string& name, uint64_t experts, bool in
     if (tensors.count(module + ".lora_A.weight") == 0) continue;
     const ExpertMatrices both = parameter(tensors, module + ".base_layer", experts);
     const uint64_t F = both.rows / 2;
-    layers[layer] = {rows_of(both, 0, in_turns ? 2 : 1, F),
-                     rows_of(both, in_turns ? 1 : F, in_turns ? 2 : 1, F),
+    layers[layer] = {rows_of(both, 0, interleaved ? 2 : 1, F),
+                     rows_of(both, interleaved ? 1 : F, interleaved ? 2 : 1, F),
                      parameter(tensors, module, experts)};
   }
   return layers;

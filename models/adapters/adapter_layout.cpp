@@ -89,18 +89,18 @@ AdapterStack::Layout AdapterStack::find_layout(const WeightSpec& spec, size_t ta
   }
   if (!changes) return {};
   const auto count = static_cast<uint32_t>(parts.size());
-  layout.of_expert = experts && !stacked ? spec.in_turns : count;
+  layout.of_expert = experts && !stacked ? spec.interleaved : count;
   for (uint64_t expert = 0; expert < repeated; ++expert) {
     for (Part part : parts) {
       for (PartUpdate& update : part.updates) update.expert = expert;
       layout.parts.push_back(std::move(part));
     }
     const auto before = static_cast<uint32_t>(expert * count);
-    for (size_t group = 0; group < spec.sources.size(); group += spec.in_turns) {
+    for (size_t group = 0; group < spec.sources.size(); group += spec.interleaved) {
       const Shape& shape = spec.sources[group].shape;
       const uint64_t rows = stacked ? shape[1] : shape.rows();
       for (uint64_t row = 0; row < rows; ++row)
-        for (size_t i = group; i < group + spec.in_turns; ++i)
+        for (size_t i = group; i < group + spec.interleaved; ++i)
           layout.rows.push_back({part_of[i] == kNoPart ? kNoPart : before + part_of[i],
                                  spec.sources[i].first_row + row});
     }

@@ -58,7 +58,7 @@ void Weights::note_sources(const WeightTable& table, const Checkpoint& checkpoin
           std::find_if(source.names.begin(), source.names.end(),
                        [&](const std::string& one) { return checkpoint.find(one) != nullptr; });
       // Interleaved rows all count as rows of the first source.
-      const bool whole = weight.in_turns > 1 || weight.sources.size() == 1;
+      const bool whole = weight.interleaved > 1 || weight.sources.size() == 1;
       sources.push_back({name == source.names.end() ? weight.name : *name,
                          whole ? weight.shape.rows() : source.shape.rows()});
     }

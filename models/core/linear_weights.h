@@ -30,19 +30,19 @@ struct LinearPart {
   uint64_t rows_in_file = 0, first_row = 0;  // for a part of a taller matrix
 };
 
-/// Adds NAME.weight, (rows of all parts, columns), and NAME.bias if `bias`. in_turns: interleave
+/// Adds NAME.weight, (rows of all parts, columns), and NAME.bias if `bias`. interleaved: interleave
 /// the rows, row 0 of every part, then row 1 of every part, and so on. any_column_order: sets
 /// WeightSpec::any_column_order; the product must then get Linear::column_order.
 inline void add_linear(WeightTable& table, const std::string& name,
                        const std::vector<LinearPart>& parts, uint64_t columns, bool bias,
-                       bool in_turns = false, SourceForm form = SourceForm::kAsInFile,
+                       bool interleaved = false, SourceForm form = SourceForm::kAsInFile,
                        bool any_column_order = false) {
   uint64_t rows = 0;
   for (const LinearPart& part : parts) rows += part.rows;
-  const auto turns = static_cast<uint32_t>(in_turns ? parts.size() : 1);
-  WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, turns};
+  const auto sources = static_cast<uint32_t>(interleaved ? parts.size() : 1);
+  WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, sources};
   matrix.any_column_order = any_column_order;
-  WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, turns};
+  WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, sources};
   for (const LinearPart& part : parts) {
     matrix.sources.push_back({with_ending(part.names, ".weight"),
                               {part.rows, columns},

@@ -7,6 +7,7 @@
 #include "models/networks/latent_weights.h"
 #include "models/networks/state_space_weights.h"
 #include "mulciber/error.h"
+#include "ops/state_space.h"
 #include "shaders/attention.h"
 
 namespace mulciber {
@@ -126,8 +127,8 @@ class TableWriter {
   }
 
   void linear(const std::string& name, const std::vector<LinearPart>& parts, uint64_t columns,
-              bool bias, bool in_turns = false) {
-    add_linear(table_, name, parts, columns, bias, in_turns, config_.files.matrices, true);
+              bool bias, bool interleaved = false) {
+    add_linear(table_, name, parts, columns, bias, interleaved, config_.files.matrices, true);
   }
 
   void layer(uint32_t i) {
@@ -285,10 +286,10 @@ class TableWriter {
       }
     };
     const bool one = names_.expert_gate_up != nullptr;
-    const bool in_turns = one && !config_.files.gates_above;
-    if (in_turns) up.in_turns = 1;  // the file's rows are already interleaved
+    const bool interleaved = one && !config_.files.gates_above;
+    if (interleaved) up.interleaved = 1;  // the file's rows are already interleaved
     for (uint64_t e = 0; e < E; ++e) {
-      if (one && !in_turns) {
+      if (one && !interleaved) {
         for (const uint64_t first : {uint64_t{0}, F})
           add(up, names_.expert_gate_up, e, F, D, 2 * F, first);
       } else if (one) {
@@ -312,8 +313,8 @@ class TableWriter {
         of_up.sources = {bias(names_.expert_gate_up, 2 * F)};
       } else {
         of_up.sources = {bias(names_.expert_gate, F), bias(names_.expert_up, F)};
-        of_up.in_turns = 2;
-        of_up.turns_by_element = true;
+        of_up.interleaved = 2;
+        of_up.interleaves_elements = true;
       }
       table_.push_back(std::move(of_up));
       table_.push_back({name + "experts.down.bias",

@@ -47,8 +47,8 @@ class EncoderTableWriter {
   }
 
   void linear(const std::string& name, const std::vector<LinearPart>& parts, uint64_t columns,
-              bool bias, bool in_turns = false) {
-    add_linear(table_, name, parts, columns, bias, in_turns);
+              bool bias, bool interleaved = false) {
+    add_linear(table_, name, parts, columns, bias, interleaved);
   }
 
   /// Checkpoints converted from TensorFlow name gain and bias gamma and beta.

@@ -99,8 +99,8 @@ class Seq2SeqTableWriter {
       return LinearPart{behind_prefixes(file + of), rows};
     };
     const auto linear = [&](const char* of, const std::vector<LinearPart>& parts, uint64_t columns,
-                            bool with_bias, bool in_turns = false) {
-      add_linear(table_, name + of, parts, columns, with_bias, in_turns);
+                            bool with_bias, bool interleaved = false) {
+      add_linear(table_, name + of, parts, columns, with_bias, interleaved);
     };
     linear("self_attn.qkv", {part(names.q, H), part(names.k, H), part(names.v, H)}, D, bias);
     linear("self_attn.out", {part(names.out, D)}, H, bias);
