@@ -8,18 +8,20 @@ namespace mulciber::apps {
 void add_speculation_options(Command& command, SpeculationOptions& options) {
   command
       .add_option("--draft", options.draft,
-                  "a smaller model of the same vocabulary, which proposes tokens that one pass of "
-                  "the model checks together")
+                  "a smaller model of the same vocabulary, which drafts tokens that one pass of "
+                  "the model verifies together")
       .type_name("FILE|DIR");
-  command
-      .add_option("--lookup", options.lookup,
-                  "propose what followed the latest N tokens where they stood before, or fewer of "
-                  "them, down to 2")
-      .range(1, kMostLookup);
-  command
-      .add_option("--proposals", options.proposals,
-                  "tokens proposed at once, at most (default: 7; of a draft as many as pay)")
-      .range(1, kMostProposals);
+  const auto add = [&](const char* name, uint32_t& to, int most, const char* help) {
+    return command.add_option(name, to, help).range(1, most);
+  };
+  add("--prompt-lookup", options.prompt_lookup, kMostPromptLookup,
+      "draft what followed the latest N tokens where they stood before, or fewer of them, down to "
+      "2");
+  add("--draft-tokens", options.draft_tokens, kMostDraftTokens,
+      "draft tokens verified at once, at most (default: 7; of a draft model as many as pay)");
+  // Their names in 0.1.
+  add("--lookup", options.prompt_lookup, kMostPromptLookup, "--prompt-lookup").group("");
+  add("--proposals", options.draft_tokens, kMostDraftTokens, "--draft-tokens").group("");
 }
 
 std::optional<TextGenerator> load_draft(const SpeculationOptions& options,
@@ -36,20 +38,20 @@ std::optional<TextGenerator> load_draft(const SpeculationOptions& options,
 
 void apply(const SpeculationOptions& options, std::optional<TextGenerator>& draft,
            GenerateOptions& settings) {
-  settings.lookup = options.lookup;
-  settings.proposals = options.proposals;
+  settings.prompt_lookup = options.prompt_lookup;
+  settings.draft_tokens = options.draft_tokens;
   settings.draft = draft ? &*draft : nullptr;
 }
 
 double decode_rate(const GenerateStatistics& s) {
-  return per_second(s.proposed_tokens > 0 ? s.new_tokens : s.decode_steps, s.decode_seconds);
+  return per_second(s.draft_tokens > 0 ? s.new_tokens : s.decode_steps, s.decode_seconds);
 }
 
 void tell_speculation(const GenerateStatistics& s) {
-  if (s.proposed_tokens == 0) return;
-  tell("proposals         {} of {} tokens taken ({:.1f} %), {:.2f} tokens a pass\n",
-       s.accepted_tokens, s.proposed_tokens,
-       100.0 * static_cast<double>(s.accepted_tokens) / static_cast<double>(s.proposed_tokens),
+  if (s.draft_tokens == 0) return;
+  tell("draft tokens      {} of {} accepted ({:.1f} %), {:.2f} tokens a pass\n", s.accepted_tokens,
+       s.draft_tokens,
+       100.0 * static_cast<double>(s.accepted_tokens) / static_cast<double>(s.draft_tokens),
        s.decode_steps > 0 ? static_cast<double>(s.new_tokens) / s.decode_steps : 0.0);
 }
 

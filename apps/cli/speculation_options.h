@@ -11,10 +11,10 @@ namespace mulciber::apps {
 
 struct SpeculationOptions {
   std::string draft;
-  uint32_t lookup = 0, proposals = 0;
+  uint32_t prompt_lookup = 0, draft_tokens = 0;
 };
-constexpr uint32_t kMostLookup = 64;
-/// --draft, --lookup, --proposals.
+constexpr uint32_t kMostPromptLookup = 64;
+/// --draft, --prompt-lookup, --draft-tokens.
 void add_speculation_options(Command& command, SpeculationOptions& options);
 
 /// Loads the draft model with the loading options of the model beside it; no value where the

@@ -102,9 +102,10 @@ int run_server(ServeArguments& options) {
     if (origin.ends_with('/')) origin.pop_back();
 
   const bool drafts = !options.speculation.draft.empty();
-  if ((drafts || options.speculation.lookup > 0) && options.model.sequences == 1)
-    throw SettingError(drafts ? "draft" : "lookup", "is asked for with one place for answers",
-                       "ask for more with --sequences: proposals are checked in free places");
+  if ((drafts || options.speculation.prompt_lookup > 0) && options.model.sequences == 1)
+    throw SettingError(drafts ? "draft" : "prompt-lookup",
+                       "is asked for with one place for answers",
+                       "ask for more with --sequences: draft tokens are verified in free slots");
   ServedModels models = open_models(options);
   std::shared_ptr<Device> device;  // the engine thread's, once that runs
   const auto open = [&options, &device](const ServedModels& to_load) {
@@ -132,8 +133,8 @@ int run_server(ServeArguments& options) {
                      {.most_seconds = static_cast<int>(options.seconds),
                       .most_tokens = options.tokens,
                       .reuse_answers = options.reuse_answers,
-                      .lookup = options.speculation.lookup,
-                      .proposals = options.speculation.proposals},
+                      .prompt_lookup = options.speculation.prompt_lookup,
+                      .draft_tokens = options.speculation.draft_tokens},
                      options.attention_tokens};
   add_endpoints(server, service);
   server.on_record([&](const HttpRecord& record) {
@@ -160,14 +161,15 @@ int run_server(ServeArguments& options) {
 
 void add_limits(Command& command, ServeArguments& options) {
   const auto add = [&](const char* name, uint32_t& to, int low, int high, const char* help) {
-    command.add_option(name, to, help).range(low, high).shows_default().group("Limits");
+    return command.add_option(name, to, help).range(low, high).shows_default().group("Limits");
   };
   add("--sequences", options.model.sequences, 1, 256, "answers of a model that grow together");
   add("--cache-tokens", options.model.cache_tokens, 0, 1 << 30,
       "tokens of all texts of a model that there is memory for (0: a context for each answer)");
-  add("--proposal-rows", options.model.proposal_rows, 0, 256,
-      "proposals that a step of a model checks, of all answers together (0: as many as places are "
-      "free)");
+  add("--draft-rows", options.model.draft_rows, 0, 256,
+      "draft tokens that a step of a model verifies, of all answers together (0: as many as slots "
+      "are free)");
+  add("--proposal-rows", options.model.draft_rows, 0, 256, "--draft-rows").group("");  // in 0.1
   add("--queue", options.waiting, 0, 100000, "answers that may wait; more are told to come back");
   add("--clients", options.clients, 1, 10000, "connections at once");
   add("--tokens", options.tokens, 0, 16777216,

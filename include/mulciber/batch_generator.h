@@ -40,9 +40,12 @@ struct BatchGeneratorOptions {
   /// Draft model for speculative decoding (BatchRequest::draft): a smaller model with an identical
   /// vocabulary. Its KV cache is as large, in sequences and tokens.
   std::shared_ptr<const OpenModel> draft;
-  /// Most rows of a step that verify draft tokens (BatchRequest::lookup, draft), for all sequences
-  /// together; 0: all free slots.
-  uint32_t proposal_rows = 0;
+  /// Most rows of a step that verify draft tokens (BatchRequest::prompt_lookup, draft), for all
+  /// sequences together; 0: all free slots.
+  union {
+    uint32_t draft_rows = 0;
+    [[deprecated("use draft_rows")]] uint32_t proposal_rows;
+  };
 };
 
 /// A token of an answer.
@@ -83,14 +86,20 @@ struct BatchRequest {
   /// Adapters of this request, see GenerateOptions::adapters. Requests of one batch may use
   /// different ones.
   std::optional<std::vector<AdapterScale>> adapters;
-  /// Speculative decoding: lookup and proposals are those of GenerateOptions; draft uses the
-  /// generator's draft model, if it has one. Free slots verify the draft tokens within the step, by
-  /// the kernels and with the order of sums of a decode step, so an answer equals the one without
-  /// speculative decoding bit for bit. No tokens are drafted while all slots are taken, nor for
-  /// models whose layers keep a recurrent state.
-  uint32_t lookup = 0;
+  /// Speculative decoding: prompt_lookup and draft_tokens are those of GenerateOptions; draft uses
+  /// the generator's draft model, if it has one. Free slots verify the draft tokens within the
+  /// step, by the kernels and with the order of sums of a decode step, so an answer equals the one
+  /// without speculative decoding bit for bit. No tokens are drafted while all slots are taken, nor
+  /// for models whose layers keep a recurrent state.
+  union {
+    uint32_t prompt_lookup = 0;
+    [[deprecated("use prompt_lookup")]] uint32_t lookup;
+  };
   bool draft = true;
-  uint32_t proposals = 0;
+  union {
+    uint32_t draft_tokens = 0;
+    [[deprecated("use draft_tokens")]] uint32_t proposals;
+  };
   /// Number of most probable tokens passed to on_token, at most kMostLikeliest; none: no
   /// probabilities are computed.
   std::optional<uint32_t> log_probabilities;
@@ -116,12 +125,18 @@ struct BatchStatistics {
   uint64_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
   uint64_t pictures = 0;       // images, or tiles of images, that the vision tower encoded
   double picture_seconds = 0;  // time spent encoding them
-  uint64_t gave_way = 0;       // preemptions, because pages ran out
+  union {
+    uint64_t preemptions = 0;  // because pages ran out
+    [[deprecated("use preemptions")]] uint64_t gave_way;
+  };
   /// Paged KV cache: number of pages, tokens in a page, and pages that running sequences hold.
   uint64_t pages = 0, page_tokens = 0, pages_used = 0;
-  uint64_t steps = 0;            // decode steps
-  uint64_t row_steps = 0;        // sum of the batch size over decode steps
-  uint64_t proposed_tokens = 0;  // draft tokens of BatchRequest::lookup and draft
+  uint64_t steps = 0;      // decode steps
+  uint64_t row_steps = 0;  // sum of the batch size over decode steps
+  union {
+    uint64_t draft_tokens = 0;  // of BatchRequest::prompt_lookup and draft
+    [[deprecated("use draft_tokens")]] uint64_t proposed_tokens;
+  };
   uint64_t accepted_tokens = 0;  // draft tokens that the model chose too
   double prefill_seconds = 0, decode_seconds = 0, build_seconds = 0;
   uint64_t weight_bytes = 0, predicted_device_bytes = 0, peak_device_bytes = 0;

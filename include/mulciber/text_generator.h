@@ -69,7 +69,8 @@ struct ChatMessage {
 class TextGenerator;
 
 /// Most draft tokens of a verification pass.
-constexpr uint32_t kMostProposals = 7;
+constexpr uint32_t kMostDraftTokens = 7;
+[[deprecated("use kMostDraftTokens")]] constexpr uint32_t kMostProposals = kMostDraftTokens;
 
 struct GenerateOptions {
   /// None: TextGenerator::default_sampling(). generate() throws SettingError when a value is out of
@@ -109,21 +110,27 @@ struct GenerateOptions {
   /// on it.
   uint32_t steps_per_submission = 0;
   /// Speculative decoding (Leviathan et al. 2023, arXiv:2211.17192): draft tokens are verified
-  /// together in one pass of the model. lookup: prompt lookup, which drafts the tokens that
-  /// followed an earlier occurrence of the latest `lookup` tokens (or fewer, down to two) in prompt
-  /// and answer; 0: off. draft: a draft model with an identical vocabulary, which must not be used
-  /// meanwhile; prompt lookup is used only where it drafts nothing. proposals: draft tokens of a
-  /// pass, 1 to kMostProposals; 0: kMostProposals for prompt lookup, and for the draft model a
+  /// together in one pass of the model. prompt_lookup: drafts the tokens that followed an earlier
+  /// occurrence of so many of the latest tokens (or fewer, down to two) in prompt and answer; 0:
+  /// off. draft: a draft model with an identical vocabulary, which must not be used meanwhile;
+  /// prompt lookup is used only where it drafts nothing. draft_tokens: draft tokens of a pass, 1 to
+  /// kMostDraftTokens; 0: kMostDraftTokens for prompt lookup, and for the draft model a
   /// number that adapts to how many are accepted. A draft token is accepted if the model chooses it
   /// itself, with the random number of its position: speculative decoding changes neither greedy
   /// tokens nor the distribution of sampled ones. All tokens are chosen in passes over
-  /// kMostProposals + 1 tokens. Such a pass rounds sums differently from a decode step, and where a
-  /// layer has a sliding window, or a GPU splits the keys of long contexts over workgroups, the
+  /// kMostDraftTokens + 1 tokens. Such a pass rounds sums differently from a decode step, and where
+  /// a layer has a sliding window, or a GPU splits the keys of long contexts over workgroups, the
   /// rounding also depends on a token's row in the pass: there tokens whose probabilities are equal
   /// to within rounding may be chosen differently. Only for generate(), without attention.
-  uint32_t lookup = 0;
+  union {
+    uint32_t prompt_lookup = 0;
+    [[deprecated("use prompt_lookup")]] uint32_t lookup;
+  };
   TextGenerator* draft = nullptr;
-  uint32_t proposals = 0;
+  union {
+    uint32_t draft_tokens = 0;
+    [[deprecated("use draft_tokens")]] uint32_t proposals;
+  };
   /// Read between submissions; once true, generate() returns the answer so far.
   const std::atomic<bool>* cancel = nullptr;
   /// Called with the numbers of computed and of all prompt tokens.
@@ -170,7 +177,11 @@ struct Generation {
   /// BatchGenerator only: prompt tokens whose keys and values were reused from a cached prefix.
   uint64_t reused_tokens = 0;
   /// BatchGenerator only: draft tokens, and draft tokens that were accepted.
-  uint64_t proposed_tokens = 0, accepted_tokens = 0;
+  union {
+    uint64_t draft_tokens = 0;
+    [[deprecated("use draft_tokens")]] uint64_t proposed_tokens;
+  };
+  uint64_t accepted_tokens = 0;
 };
 
 /// Counts and times of the last generate(), and of loading where marked "load".
@@ -180,8 +191,11 @@ struct GenerateStatistics {
   uint64_t prompt_tokens = 0;
   uint64_t reused_tokens = 0;  // prompt tokens reused from the prefix of an earlier prompt
   uint64_t new_tokens = 0;
-  uint32_t decode_steps = 0;     // or verification passes of speculative decoding
-  uint64_t proposed_tokens = 0;  // draft tokens of GenerateOptions::lookup and draft
+  uint32_t decode_steps = 0;  // or verification passes of speculative decoding
+  union {
+    uint64_t draft_tokens = 0;  // of GenerateOptions::prompt_lookup and draft
+    [[deprecated("use draft_tokens")]] uint64_t proposed_tokens;
+  };
   uint64_t accepted_tokens = 0;  // draft tokens that the model chose too
   uint64_t pictures = 0;         // images, or tiles of images, that the vision tower encoded
   double picture_seconds = 0;    // time spent encoding them

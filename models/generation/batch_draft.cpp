@@ -21,8 +21,8 @@ BatchDraft::BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const Ope
   const DecoderNetwork& network = shared_.language->network();
   if (network.decoder.keeps_states())
     throw ModelError("draft model",
-                     "has layers that keep a state, which cannot be taken back when a proposal is "
-                     "refused",
+                     "has layers that keep a state, which cannot be taken back when a draft token "
+                     "is rejected",
                      "take a draft model with attention");
   shape.context = loading.context;
   // A pass has a length of this list.
@@ -44,7 +44,7 @@ uint32_t BatchDraft::missing(const Text& text) const {
   return static_cast<uint32_t>(wanted.size() - static_cast<size_t>(common));
 }
 
-std::vector<std::vector<uint32_t>> BatchDraft::propose(std::span<const Text> texts) {
+std::vector<std::vector<uint32_t>> BatchDraft::draft(std::span<const Text> texts) {
   std::vector<std::vector<uint32_t>> found(texts.size());
   std::vector<size_t> drafting;  // numbers of texts
   std::vector<bool> behind(texts.size());

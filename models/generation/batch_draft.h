@@ -32,7 +32,7 @@ class BatchDraft {
   /// Draft tokens behind each text, chosen with the text's sampling settings and random numbers. A
   /// text gets none where it does not fit the draft model's context or pages, or is not yet
   /// prefilled: a call prefills one chunk of one text.
-  std::vector<std::vector<uint32_t>> propose(std::span<const Text> texts);
+  std::vector<std::vector<uint32_t>> draft(std::span<const Text> texts);
 
   /// Follow the same calls of SequenceSlots for the model's slots.
   void exchange(uint32_t a, uint32_t b);

@@ -30,11 +30,11 @@ struct BatchText {
   std::optional<AnswerGrammar> grammar;
   bool cancelled = false;
   /// Whether the text had a slot before. A preempted text begins again and replays the tokens of
-  /// its answer, `said_again` so far, without callbacks.
+  /// its answer, `replayed` so far, without callbacks.
   bool begun = false;
-  size_t said_again = 0;
-  size_t prompt_told = 0;               // prompt tokens reported to on_prompt
-  uint64_t proposed = 0, accepted = 0;  // draft tokens
+  size_t replayed = 0;
+  size_t prompt_told = 0;                   // prompt tokens reported to on_prompt
+  uint64_t draft_tokens = 0, accepted = 0;  // draft tokens
   /// Tokens that the draft model drafts next. Their number grows while all are accepted, because
   /// each costs the draft model a step.
   uint32_t drafted = 4;
@@ -58,13 +58,13 @@ struct BatchGenerator::Impl : SharedGenerator {
   };
 
   std::optional<SequenceSlots> slots;
-  std::optional<BatchDraft> draft;
+  std::optional<BatchDraft> draft_model;
   std::optional<TokenScorer> scorer;
   std::vector<Place> places;  // by slot
   std::deque<Text> waiting;
   BatchStatistics statistics;
   uint32_t context = 0;
-  uint32_t proposal_rows = 0;  // rows for draft tokens in a step, at most
+  uint32_t draft_rows = 0;  // rows for draft tokens in a step, at most
   uint64_t next_number = 1;
   uint64_t parts = 0;  // prompt chunks fed so far
 
@@ -89,7 +89,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// Returns false where the text itself was preempted.
   bool make_room(uint32_t slot, uint32_t tokens);
   /// Preempts a text: it gives its slot back, waits ahead of newer texts and begins again.
-  void give_way(uint32_t slot);
+  void preempt(uint32_t slot);
   /// The slot whose prompt is prefilled next: the one with the fewest tokens left, so that short
   /// prompts need not wait for long ones and first tokens come early. Every fourth time it is the
   /// oldest, so that long prompts advance too.
@@ -108,25 +108,26 @@ struct BatchGenerator::Impl : SharedGenerator {
   void close_ranks();
   bool decode();
   /// Most draft tokens behind a text, by its settings and limits.
-  uint32_t most_proposals(uint32_t slot) const;
+  uint32_t most_draft_tokens(uint32_t slot) const;
   /// Draft tokens behind each decoding text, from the draft model or by prompt lookup. rows: how
   /// many rows of the step can verify them.
-  std::vector<std::vector<uint32_t>> proposed(std::span<const uint32_t> growing, size_t rows);
+  std::vector<std::vector<uint32_t>> draft_tokens_behind(std::span<const uint32_t> growing,
+                                                         size_t rows);
   /// The draft tokens that the next step verifies: as many as free slots have rows for, and as
   /// pages suffice for.
-  std::vector<SequenceSlots::Proposals> propose(std::span<const uint32_t> growing);
+  std::vector<SequenceSlots::Draft> drafts_to_verify(std::span<const uint32_t> growing);
   /// Sets the masks of the choices behind draft tokens by the grammar of their text. Drops the
   /// first draft token that the grammar does not allow or that completes the answer, and all behind
   /// it.
-  void set_masks(SequenceSlots::Proposals& proposals) const;
+  void set_masks(SequenceSlots::Draft& draft) const;
   /// Takes the choices behind draft tokens that a text chose itself.
-  void follow(const SequenceSlots::Proposals& proposals);
+  void follow(const SequenceSlots::Draft& draft);
   /// Takes the id that a text chose, or fails the text where its logits are not finite.
   void take(uint32_t slot, const SequenceSlots::Choice& choice);
   /// Sets the mask of a slot by its text's grammar. Returns whether the answer is complete.
   bool set_mask(uint32_t slot);
   /// Takes the choice of a text that replays its tokens after preemption.
-  void take_again(uint32_t slot, uint32_t choice);
+  void replay(uint32_t slot, uint32_t choice);
   /// Ends a text whose answer failed.
   void fail(uint32_t slot, const Error& error, bool keep);
   /// Frees a slot. keep: its pages stay in the cache for other texts until they are needed.

@@ -72,7 +72,7 @@ void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<con
                        "give at least a context, or ask for a smaller one");
   slots.emplace(*device, language->network(), shape, loading.memory_limit);
   places.resize(shape.slots);
-  proposal_rows = options.proposal_rows > 0 ? options.proposal_rows : shape.slots;
+  draft_rows = options.draft_rows > 0 ? options.draft_rows : shape.slots;
   statistics.pages = slots->pages_left();
   statistics.page_tokens = slots->page_tokens();
   statistics.weight_bytes = model->weight_bytes();
@@ -80,13 +80,13 @@ void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<con
       statistics.weight_bytes +
       SequenceSlots::predict_bytes(device->capabilities(), language->network(), shape);
   if (!options.draft) return;
-  if (!slots->can_propose())
+  if (!slots->can_draft())
     throw ModelError("draft model",
                      "is given to a model whose layers keep a state, which cannot be taken back "
-                     "when a proposal is refused",
+                     "when a draft token is rejected",
                      "leave it out");
-  draft.emplace(device, options.draft, options.generator, shape, *tokenizer);
-  statistics.predicted_device_bytes += draft->predicted_bytes();
+  draft_model.emplace(device, options.draft, options.generator, shape, *tokenizer);
+  statistics.predicted_device_bytes += draft_model->predicted_bytes();
 }
 
 std::vector<int32_t> BatchGenerator::Impl::encode(const std::string& text, bool add_special,
@@ -102,9 +102,9 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
     throw SettingError("BatchRequest::log_probabilities",
                        fmt::format("asks for {} tokens", *request.log_probabilities),
                        fmt::format("ask for at most {}", kMostLikeliest));
-  if (request.proposals > kMostProposals)
-    throw SettingError("BatchRequest::proposals", fmt::format("is {}", request.proposals),
-                       fmt::format("ask for at most {}", kMostProposals));
+  if (request.draft_tokens > kMostDraftTokens)
+    throw SettingError("BatchRequest::draft_tokens", fmt::format("is {}", request.draft_tokens),
+                       fmt::format("ask for at most {}", kMostDraftTokens));
   std::vector<int32_t> ids(request.prompt_ids.begin(), request.prompt_ids.end());
   if (ids.empty())
     ids = encode(expand_prompt(*opened, request.prompt, request.pictures), request.add_special,
@@ -134,7 +134,7 @@ bool BatchGenerator::Impl::step() {
   bool worked = end_cancelled();
   admit();
   const auto build_seconds = [&] {
-    return slots->build_seconds() + (draft ? draft->build_seconds() : 0);
+    return slots->build_seconds() + (draft_model ? draft_model->build_seconds() : 0);
   };
   const double built = build_seconds();
   const auto start = Clock::now();
@@ -228,16 +228,16 @@ bool BatchGenerator::Impl::make_room(uint32_t slot, uint32_t tokens) {
     for (uint32_t other = 0; other < places.size(); ++other)
       if (places[other].text && places[other].text->number > places[last].text->number)
         last = other;
-    give_way(last);
+    preempt(last);
     if (last == slot) return false;
   }
   return true;
 }
 
-void BatchGenerator::Impl::give_way(uint32_t slot) {
+void BatchGenerator::Impl::preempt(uint32_t slot) {
   Text text = leave(slot);
-  ++statistics.gave_way;
-  text->said_again = 0;
+  ++statistics.preemptions;
+  text->replayed = 0;
   if (text->grammar) text->grammar = answer_by(*text->request.grammar, text->request.ignore_end);
   const auto before = std::ranges::find_if(
       waiting, [&](const Text& other) { return other->number > text->number; });
@@ -267,7 +267,7 @@ bool BatchGenerator::Impl::feed() {
   BatchText& text = *place.text;
   // Another text may have prefilled a common prefix meanwhile.
   const uint32_t before = slots->length(slot), held = slots->adopt(slot);
-  const bool first = text.said_again == text.answer.so_far().ids.size();
+  const bool first = text.replayed == text.answer.so_far().ids.size();
   statistics.reused_tokens += first ? held - before : 0;
   text.reused += first ? held - before : 0;
   const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
@@ -294,8 +294,8 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     }
     return;
   }
-  if (text.said_again < text.answer.so_far().ids.size()) {
-    take_again(slot, *choice);
+  if (text.replayed < text.answer.so_far().ids.size()) {
+    replay(slot, *choice);
     return;
   }
   bool complete = false;
@@ -309,7 +309,7 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
   const bool ends = !text.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
   text.piece.clear();
   const bool stopped = !text.answer.push(*choice, ends);
-  ++text.said_again;
+  ++text.replayed;
   ++statistics.new_tokens;
   if (text.request.on_token) {
     BatchToken token = {.id = *choice, .piece = text.piece};
@@ -336,9 +336,9 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
   if (end) finish(*leave(slot), *end);
 }
 
-void BatchGenerator::Impl::take_again(uint32_t slot, uint32_t choice) {
+void BatchGenerator::Impl::replay(uint32_t slot, uint32_t choice) {
   BatchText& text = *places[slot].text;
-  const uint32_t said = text.answer.so_far().ids[text.said_again++];
+  const uint32_t said = text.answer.so_far().ids[text.replayed++];
   // The choice is the same, except where keys and values of the prompt came from another answer.
   if (choice != said) slots->replace_choice(slot, said);
   try {
@@ -366,7 +366,7 @@ void BatchGenerator::Impl::fail(uint32_t slot, const Error& error, bool keep) {
 BatchGenerator::Impl::Text BatchGenerator::Impl::leave(uint32_t slot, bool keep) {
   Place& place = places[slot];
   slots->end(slot, keep);
-  if (draft) draft->end(slot);
+  if (draft_model) draft_model->end(slot);
   place.grows = false;
   return std::move(place.text);
 }
@@ -377,7 +377,7 @@ void BatchGenerator::Impl::finish(BatchText& text, GenerateEnd end) {
   text.piece.clear();
   Generation generation = text.answer.finish(end, cancelled);
   generation.reused_tokens = std::min<uint64_t>(text.reused, text.prompt.size());
-  generation.proposed_tokens = text.proposed;
+  generation.draft_tokens = text.draft_tokens;
   generation.accepted_tokens = text.accepted;
   if (text.request.on_end) text.request.on_end(generation, text.piece);
 }

@@ -35,7 +35,7 @@ void TextGenerator::Impl::check_pictures(const GenerateOptions& options) const {
   const std::pair<bool, const char*> others[] = {
       {options.shift, "GenerateOptions::shift"},
       {options.attention, "GenerateOptions::attention"},
-      {options.lookup > 0 || options.draft, "GenerateOptions::lookup and draft"}};
+      {options.prompt_lookup > 0 || options.draft, "GenerateOptions::prompt_lookup and draft"}};
   for (const auto& [asked, what] : others)
     if (asked)
       throw SettingError(what, "are asked for together with pictures", "leave one of them out");

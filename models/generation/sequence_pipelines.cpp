@@ -42,10 +42,10 @@ std::vector<PipelineKey> SequenceSlots::pipelines() const {
     for (uint32_t places = 1; places <= shape_.slots; places = step_places(places) + 1) {
       const Pass step = {0, step_places(places), false, {.length = 1, .raw_logits = raw}};
       add(step);
-      if (!can_propose()) continue;
-      Pass proposing = step;
-      proposing.pass.shares_rows = true;
-      add(proposing);
+      if (!can_draft()) continue;
+      Pass verifying = step;
+      verifying.pass.shares_rows = true;
+      add(verifying);
     }
     for (const uint32_t length : kPassLengths) {
       if (length > shape_.chunk) break;

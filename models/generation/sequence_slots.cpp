@@ -283,23 +283,23 @@ uint32_t SequenceSlots::step_places(uint32_t places) const {
 }
 
 std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t> slots,
-                                                       std::span<const Proposals> proposals) {
+                                                       std::span<const Draft> drafts) {
   uint32_t highest = *std::ranges::max_element(slots);
   const bool raw = std::ranges::any_of(slots, [&](uint32_t slot) { return keeps_logits_[slot]; });
   for (const uint32_t slot : slots)
     if (!reserve(slot, 1)) refuse_room();
-  for (const Proposals& some : proposals) {
+  for (const Draft& some : drafts) {
     lend_rows(some);
     highest = std::max(highest, *std::ranges::max_element(some.rows));
   }
   const Pass pass = {0,
                      step_places(highest + 1),
                      false,
-                     {.length = 1, .raw_logits = raw, .shares_rows = !proposals.empty()}};
+                     {.length = 1, .raw_logits = raw, .shares_rows = !drafts.empty()}};
   run(pass);
   std::vector<Choice> choices;
   for (const uint32_t slot : slots) choices.push_back(take_choice(pass, slot));
-  for (const Proposals& some : proposals) take_back(pass, some);
+  for (const Draft& some : drafts) take_back(pass, some);
   return choices;
 }
 

@@ -103,18 +103,17 @@ class SequenceSlots {
   uint32_t step_places(uint32_t places) const;
   /// Draft tokens behind the last token of a sequence. Each is fed by a row of the step that no
   /// sequence has, at the position and in the way of a later step that feeds it.
-  struct Proposals {
+  struct Draft {
     uint32_t slot = 0;
     std::vector<uint32_t> ids;
     std::vector<uint32_t> rows;  // free slots, one for each id
     std::vector<IdMask> masks;   // masks of the choices behind them, if the sequence has a mask
   };
   /// Whether draft tokens can be taken back: only where no layer keeps a state.
-  bool can_propose() const { return state_.rewinds(); }
+  bool can_draft() const { return state_.rewinds(); }
   /// Runs a decode step. Returns the next id of every sequence in `slots`, which have chosen one
   /// before. There must be room for draft tokens as well.
-  std::vector<Choice> step(std::span<const uint32_t> slots,
-                           std::span<const Proposals> proposals = {});
+  std::vector<Choice> step(std::span<const uint32_t> slots, std::span<const Draft> drafts = {});
   /// After a step: the choice behind the next draft token, to the bits of a step that feeds it, if
   /// the sequence chose that draft token itself; nothing where it chose another, or no draft token
   /// is left.
@@ -177,8 +176,8 @@ class SequenceSlots {
   /// Updates the CPU's copy of control after a choice.
   Choice take_over(uint32_t slot, Choice choice);
   /// Lend rows of a step to draft tokens, and take them back after it.
-  void lend_rows(const Proposals& proposals);
-  void take_back(const Pass& pass, const Proposals& proposals);
+  void lend_rows(const Draft& draft);
+  void take_back(const Pass& pass, const Draft& draft);
   void push_table(uint32_t slot);
   /// A number for a mix of adapter scales. Sequences with different mixes share no pages.
   uint32_t mix_of(std::span<const float> adapters);

@@ -25,36 +25,37 @@ bool has_penalties(const Sampling& sampling) {
 /// Draft tokens behind a text, from a draft model or by prompt lookup. Their number from a draft
 /// model grows while all are accepted, because each costs it a step. Source: transformers'
 /// heuristic for assisted generation.
-class TextGenerator::Impl::Proposer {
+class TextGenerator::Impl::Drafter {
  public:
-  Proposer(const GenerateOptions& options, Impl* draft, uint32_t vocabulary)
+  Drafter(const GenerateOptions& options, Impl* draft, uint32_t vocabulary)
       : options_(options),
         draft_(draft),
         vocabulary_(vocabulary),
-        most_(options.proposals > 0 ? options.proposals : kMostProposals),
-        drafted_(options.proposals > 0 ? options.proposals : kFirstDraft) {}
+        most_(options.draft_tokens > 0 ? options.draft_tokens : kMostDraftTokens),
+        drafted_(options.draft_tokens > 0 ? options.draft_tokens : kFirstDraft) {}
 
-  std::vector<uint32_t> propose(const std::vector<uint32_t>& ids, uint32_t most,
-                                const Sampling& sampling, uint32_t stream) {
+  std::vector<uint32_t> draft(const std::vector<uint32_t>& ids, uint32_t most,
+                              const Sampling& sampling, uint32_t stream) {
     by_draft_ = 0;
     most = std::min(most, most_);
     std::vector<uint32_t> found;
     if (most == 0) return found;
-    if (draft_) found = draft(ids, std::min(most, drafted_), sampling, stream);
+    if (draft_) found = by_model(ids, std::min(most, drafted_), sampling, stream);
     by_draft_ = found.size();
-    if (found.empty() && options_.lookup > 0) found = look_up(ids, options_.lookup, most);
+    if (found.empty() && options_.prompt_lookup > 0)
+      found = prompt_lookup(ids, options_.prompt_lookup, most);
     return found;
   }
 
   void taken(size_t count) {
-    if (by_draft_ == 0 || options_.proposals > 0) return;
+    if (by_draft_ == 0 || options_.draft_tokens > 0) return;
     drafted_ = count == by_draft_ ? std::min(drafted_ + 2, most_) : std::max(drafted_, 2u) - 1;
   }
 
  private:
   /// Drafts by the draft model, which chooses with the same settings and random numbers.
-  std::vector<uint32_t> draft(const std::vector<uint32_t>& ids, uint32_t most,
-                              const Sampling& sampling, uint32_t stream) {
+  std::vector<uint32_t> by_model(const std::vector<uint32_t>& ids, uint32_t most,
+                                 const Sampling& sampling, uint32_t stream) {
     if (ids.size() + most > draft_->context) return {};
     // The model may have chosen a row that belongs to no token, which the draft model may not have.
     const uint32_t known = draft_->language->network().vocabulary;
@@ -112,7 +113,7 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
   const uint32_t rows = batch->shape().rows;
   // The mask of a grammar depends on the token before, and draft tokens are verified together here.
   if (options.attention || options.grammar || rows != 1)
-    throw SettingError("GenerateOptions::lookup and draft",
+    throw SettingError("GenerateOptions::prompt_lookup and draft",
                        options.attention ? "are asked for together with attention"
                        : options.grammar ? "are asked for together with a grammar"
                                          : "are asked for of a model loaded for several texts",
@@ -121,16 +122,16 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
     return impl.language->network().decoder.keeps_states();
   };
   if (keeps_states(*this) || (options.draft && keeps_states(*options.draft->impl_)))
-    throw SettingError("GenerateOptions::lookup and draft",
+    throw SettingError("GenerateOptions::prompt_lookup and draft",
                        "are asked for of a model whose layers keep a state, which cannot be taken "
-                       "back when a proposal is refused",
+                       "back when a draft token is rejected",
                        "leave them out, and take a draft model with attention");
-  if (options.proposals > kMostProposals)
-    throw SettingError("GenerateOptions::proposals", fmt::format("is {}", options.proposals),
-                       fmt::format("ask for at most {}", kMostProposals));
+  if (options.draft_tokens > kMostDraftTokens)
+    throw SettingError("GenerateOptions::draft_tokens", fmt::format("is {}", options.draft_tokens),
+                       fmt::format("ask for at most {}", kMostDraftTokens));
   if (context < kCheckedTokens)
     throw SettingError("context", fmt::format("is {} tokens", context),
-                       fmt::format("proposals are checked in passes of {}", kCheckedTokens));
+                       fmt::format("draft tokens are verified in passes of {}", kCheckedTokens));
   Impl* draft = options.draft ? options.draft->impl_.get() : nullptr;
   if (draft) check_draft(*draft);
   const auto start = Clock::now();
@@ -146,7 +147,7 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
   Answer answer(*tokenizer, encoded, options.stop, options.on_text);
   const uint64_t most = options.max_new_tokens > 0 ? options.max_new_tokens : UINT64_MAX;
-  Proposer proposer(options, draft, language->network().vocabulary);
+  Drafter drafter(options, draft, language->network().vocabulary);
   const auto cancelled = [&] { return options.cancel && options.cancel->load(); };
   request.cancel = options.cancel;
   request.on_prompt = [&](size_t done, size_t total) {
@@ -164,18 +165,18 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
     const auto decoding = Clock::now();
     while (!end && !cancelled() && ids.size() <= context) {
       const uint64_t left = most - (all.size() - encoded.size());
-      const std::vector<uint32_t> proposed = proposer.propose(
+      const std::vector<uint32_t> drafted = drafter.draft(
           ids, static_cast<uint32_t>(std::min<uint64_t>(left - 1, context - ids.size())), sampling,
           request.streams[0]);
       const std::vector<uint32_t> chosen = checker->run({.ids = ids,
-                                                         .proposed = proposed,
+                                                         .drafted = drafted,
                                                          .sampling = sampling,
                                                          .stream = request.streams[0],
                                                          .adapters = request.adapters});
       ++statistics.decode_steps;
-      statistics.proposed_tokens += proposed.size();
+      statistics.draft_tokens += drafted.size();
       statistics.accepted_tokens += chosen.size() - 1;
-      proposer.taken(chosen.size() - 1);
+      drafter.taken(chosen.size() - 1);
       if (statistics.first_token_seconds == 0)
         statistics.first_token_seconds = seconds_since(start);
       for (const uint32_t id : chosen) {

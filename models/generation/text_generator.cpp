@@ -214,7 +214,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   impl.check_pictures(options);
   ShownPrompt shown = impl.show(impl.encode(prompt, options), options.pictures);
   const std::vector<int32_t>& encoded = shown.ids;
-  if (options.lookup > 0 || options.draft) return impl.speculate(encoded, options);
+  if (options.prompt_lookup > 0 || options.draft) return impl.speculate(encoded, options);
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
   for (const ShownTile& tile : shown.tiles)
     std::fill_n(all.begin() + tile.first, tile.count, kNoTokenId);

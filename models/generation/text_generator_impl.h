@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/adapters/adapters.h"
-#include "models/generation/proposal_check.h"
+#include "models/generation/draft_check.h"
 #include "models/generation/shared_generator.h"
 #include "models/generation/token_scorer.h"
 #include "mulciber/text_generator.h"
@@ -20,7 +20,7 @@ struct TextGenerator::Impl : SharedGenerator {
   uint32_t context = 0;
   GenerateStatistics statistics;
   std::optional<TokenScorer> scorer;
-  std::optional<ProposalCheck> checker;
+  std::optional<DraftCheck> checker;
   std::shared_ptr<const Tokenizer> checked_draft;  // found to have this model's tokens
 
   explicit Impl(std::shared_ptr<Device> on) { device = std::move(on); }
@@ -64,8 +64,8 @@ struct TextGenerator::Impl : SharedGenerator {
                      const std::atomic<bool>* cancel);
   /// Throws SettingError where an option excludes images.
   void check_pictures(const GenerateOptions& options) const;
-  class Proposer;
-  /// generate() with GenerateOptions::lookup or draft.
+  class Drafter;
+  /// generate() with GenerateOptions::prompt_lookup or draft.
   Generation speculate(const std::vector<int32_t>& encoded, const GenerateOptions& options);
   /// Throws ModelError where the draft model cannot serve this one, above all where its tokens are
   /// others.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `mulciber score`: lines, continuations, alternatives, errors; a decoder's vectors by `embed`; and proposals of
+# `mulciber score`: lines, continuations, alternatives, errors; a decoder's vectors by `embed`; and draft tokens of
 # `generate`. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
 model=$MULCIBER_SOURCE/tests/data/gemma3
@@ -59,12 +59,12 @@ PYTHON
 exits 0 "$MULCIBER" embed -m "$MULCIBER_SOURCE/tests/data/gguf_families/gpt2.gguf" lines
 says 2 "has no pooler" "$MULCIBER" embed -m "$model" --pooling pooler lines
 
-# Proposals say nothing else.
+# Speculative decoding says nothing else.
 text="the red hammer and the blue nails and the red hammer"
 ask=("$MULCIBER" generate -m "$model" -p "$text" -n 20 --ignore-end --json --stats)
 exits 0 "${ask[@]}"
 mv out plain
-for options in "--lookup 2" "--draft $model --proposals 3"; do
+for options in "--prompt-lookup 2" "--lookup 2" "--draft $model --draft-tokens 3"; do
   # shellcheck disable=SC2086
   exits 0 "${ask[@]}" $options
   python3 - <<'PYTHON' || fail "generate $options: $(cat out)"
@@ -72,9 +72,9 @@ import json
 plain, answer = json.load(open("plain")), json.load(open("out"))
 assert answer["ids"] == plain["ids"] and answer["text"] == plain["text"] and answer["end"] == plain["end"]
 s = answer["statistics"]
-assert 0 <= s["accepted_tokens"] <= s["proposed_tokens"] > 0 and s["new_tokens"] == 20
+assert 0 <= s["accepted_tokens"] <= s["draft_tokens"] == s["proposed_tokens"] > 0 and s["new_tokens"] == 20
 PYTHON
 done
 exits 0 "${ask[@]:0:6}" -n 8 --ignore-end --stats --draft "$model"
-grep -q 'proposals .* tokens taken (100.0 %)' err || fail "--stats: $(cat err)"
+grep -q 'draft tokens .* accepted (100.0 %)' err || fail "--stats: $(cat err)"
 says 2 "take a smaller model of the same family" "$MULCIBER" generate -m "$model" -p a -n 2 --draft "$MULCIBER_SOURCE/tests/data/gguf_families/gpt2.gguf"

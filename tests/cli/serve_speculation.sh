@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
 # Speculative decoding of `mulciber serve`: as the server is set and as requests ask for it, answers are the same, and
-# what came of proposals is told. MULCIBER and MULCIBER_SOURCE come from ctest.
+# what came of draft tokens is told. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
 . "$(dirname "$0")/server.bash"
 chat_model chat
 
-# With one place there would be none for proposals.
+# With one slot there would be none for draft tokens.
 status=0
-"$MULCIBER" serve -m chat --port 0 --sequences 1 --lookup 3 2>log || status=$?
+"$MULCIBER" serve -m chat --port 0 --sequences 1 --prompt-lookup 3 2>log || status=$?
 [[ $status == 2 ]] || fail "one place: $status, $(cat log)"
 grep -q -- --sequences log || fail "one place: $(cat log)"
 
-serve -m chat --sequences 6 --lookup 3
+serve -m chat --sequences 6 --prompt-lookup 3
 prompt="the red hammer and the blue nails and the red hammer and the"
 common='"model":"chat","ignore_eos":true,"max_tokens":40,"prompt":"'$prompt'"'
-# same FIELDS: the answer with the server's setting, and what requests say of proposals, is the one without any. What
-# was proposed goes to the file usage.
+# same FIELDS: the answer with the server's setting, and what requests say of draft tokens, is the one without any. What
+# was drafted goes to the file usage.
 plain_fields=',"lookup":0'
 same() {
   ask /v1/completions "{$common$plain_fields$1}"
   [[ $status == 200 ]] || fail "$1: $(cat answer)"
   mv answer plain
-  for asked in "" ',"lookup":2' ',"proposals":2'; do
+  for asked in "" ',"lookup":2' ',"prompt_lookup":2' ',"proposals":2' ',"draft_tokens":2'; do
     ask /v1/completions "{$common$asked$1}"
     python3 - "$1$asked" <<'PYTHON' || fail "$1$asked: $(cat answer)"
 import json, sys
@@ -43,9 +43,9 @@ same ',"temperature":0,"frequency_penalty":0.3,"logit_bias":{"40":2}'
 same ',"temperature":0,"stop":["he "]'
 same ',"temperature":0,"guided_regex":"( the| red| hammer){30}"'
 read -r accepted rejected < <(awk '{ a += $1; r += $2 } END { print a, r }' usage)
-((accepted > 20 && rejected > 0)) || fail "$accepted of $rejected + $accepted proposals were taken"
+((accepted > 20 && rejected > 0)) || fail "$accepted of $rejected + $accepted draft tokens were accepted"
 [[ $(metric 'mulciber_accepted_tokens_total{model="chat"}') == "$accepted" ]] || fail "accepted: $(metric)"
-[[ $(metric 'mulciber_proposed_tokens_total{model="chat"}') == $((accepted + rejected)) ]] || fail "proposed"
+[[ $(metric 'mulciber_draft_tokens_total{model="chat"}') == $((accepted + rejected)) ]] || fail "proposed"
 
 # Streams, and chats.
 ask /v1/completions "{$common,\"temperature\":0,\"lookup\":0}"
@@ -57,14 +57,14 @@ print("".join(json.loads(line)["choices"][0]["text"] for line in sys.stdin))') =
 ask /v1/chat/completions '{"model":"chat","messages":[{"role":"user","content":"'"$prompt"'"}],"lookup":1,
   "max_tokens":8}'
 [[ $status == 200 ]] || fail "chat: $(cat answer)"
-ask /v1/responses '{"model":"chat","input":"'"$prompt"'","lookup":1,"proposals":7,"max_output_tokens":8}'
+ask /v1/responses '{"model":"chat","input":"'"$prompt"'","prompt_lookup":1,"draft_tokens":7,"max_output_tokens":8}'
 [[ $status == 200 ]] || fail "response: $(cat answer)"
 
 refuses 400 "" draft /v1/completions "{$common,\"draft\":true}"
 refuses 400 "" draft /v1/completions "{$common,\"draft\":1}"
-refuses 400 "" lookup /v1/completions "{$common,\"lookup\":65}"
+refuses 400 "" prompt_lookup /v1/completions "{$common,\"prompt_lookup\":65}"
 refuses 400 "" lookup /v1/completions "{$common,\"lookup\":\"yes\"}"
-refuses 400 "" proposals /v1/completions "{$common,\"proposals\":8}"
+refuses 400 "" draft_tokens /v1/completions "{$common,\"draft_tokens\":8}"
 stop_server
 
 # A draft model: the model itself is always right, but for what stands behind an end.

@@ -77,7 +77,9 @@ TEST_CASE("In the memory of three contexts twelve texts run, and answers stay as
   }
 }
 
-TEST_CASE("Texts for whose answers pages run out give way, and say what they would have said") {
+TEST_CASE(
+    "Texts for whose answers pages run out are preempted, and give the answers that they would "
+    "have given") {
   std::mt19937 random(9);
   std::vector<BatchRequest> requests;
   for (int i = 0; i < 5; ++i) {
@@ -92,7 +94,7 @@ TEST_CASE("Texts for whose answers pages run out give way, and say what they wou
   BatchGenerator batch = paged_batch(4, 128, 200);
   std::vector<Told> told;
   CHECK(run(batch, requests, told, random) > 1);
-  CHECK(batch.statistics().gave_way > 0);
+  CHECK(batch.statistics().preemptions > 0);
   CHECK(batch.statistics().pages_used == 0);
   uint64_t tokens = 0, prompts = 0;
   for (size_t i = 0; i < requests.size(); ++i) {

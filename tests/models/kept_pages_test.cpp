@@ -94,7 +94,7 @@ TEST_CASE("Texts that part within a page share what comes before, and get a copy
   CHECK(pages.available() == 19);
 }
 
-TEST_CASE("What was not used for the longest time gives way, from its end on") {
+TEST_CASE("What was not used for the longest time is evicted, from its end on") {
   SlotPages pages(1, 9, 4, 4);
   const std::vector<uint32_t> one = text_of(12), two = text_of(12, 100), three = text_of(20, 200);
   take_in(pages, 0, one, 4);

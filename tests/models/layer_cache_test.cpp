@@ -156,7 +156,7 @@ TEST_CASE("What a new kind of layer keeps is decoded in rows, slots and tasks") 
   CHECK(second == beside);
   // A prefix is shared where tokens are kept.
   CHECK((slots.begin(0, {.prompt = prompt}) > 0) == keeps_tokens);
-  CHECK(slots.can_propose() == keeps_tokens);
+  CHECK(slots.can_draft() == keeps_tokens);
 }
 
 TEST_CASE("What a new kind of layer keeps is saved, taken back and scored") {

@@ -136,8 +136,8 @@ TEST_CASE("A request says which adapters it wants, and the next one says anew") 
   CHECK(one.statistics().reused_tokens == 0);
   CHECK(lora_answer(one, kNone) == of_none);
   CHECK(one.statistics().reused_tokens > 0);
-  CHECK(lora_answer(one, kAll, {.lookup = 3}) == of_all);
-  CHECK(lora_answer(one, kNone, {.lookup = 3}) == of_none);
+  CHECK(lora_answer(one, kAll, {.prompt_lookup = 3}) == of_all);
+  CHECK(lora_answer(one, kNone, {.prompt_lookup = 3}) == of_none);
   TextGenerator other = one.conversation();
   CHECK(lora_answer(other, kBoth) == of_both);
 }

@@ -172,7 +172,7 @@ TEST_CASE("Once its pipelines are warm, a batch compiles none") {
     batch.submit({.prompt = prompt,
                   .max_new_tokens = 6,
                   .ignore_end = true,
-                  .lookup = 2,
+                  .prompt_lookup = 2,
                   .on_end = [&](const Generation&, std::string_view) { ++ended; }});
     batch.step();
   }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "models/generation/proposal_check.h"
+#include "models/generation/draft_check.h"
 #include "models/generation/token_scorer.h"
 #include "mulciber/error.h"
 #include "mulciber/text_generator.h"
@@ -25,7 +25,7 @@ using Ids = std::vector<uint32_t>;
 /// A sequence of a model, and checks of draft tokens after it.
 struct Checked {
   SequenceBatch batch;
-  ProposalCheck check;
+  DraftCheck check;
 
   Checked(const DecoderModel& model, uint32_t context, uint32_t window = 0)
       : batch(shared_device(), model.network(), {1, context}),
@@ -37,17 +37,17 @@ struct Checked {
   }
 };
 
-/// The tokens after a prompt, with draft tokens that `propose` makes from the tokens so far.
-template <typename Propose>
+/// The tokens after a prompt, with draft tokens that `draft` makes from the tokens so far.
+template <typename Drafter>
 Ids continued(Checked& with, const Ids& prompt, size_t count, const Sampling& sampling,
-              const Propose& propose) {
+              const Drafter& draft) {
   with.take_in(prompt);
   Ids ids = prompt;
   while (ids.size() < prompt.size() + count) {
-    const Ids proposed = propose(ids);
-    const Ids chosen = with.check.run({.ids = ids, .proposed = proposed, .sampling = sampling});
-    REQUIRE(chosen.size() <= proposed.size() + 1);
-    CHECK(std::equal(chosen.begin(), chosen.end() - 1, proposed.begin()));
+    const Ids drafted = draft(ids);
+    const Ids chosen = with.check.run({.ids = ids, .drafted = drafted, .sampling = sampling});
+    REQUIRE(chosen.size() <= drafted.size() + 1);
+    CHECK(std::equal(chosen.begin(), chosen.end() - 1, drafted.begin()));
     ids.insert(ids.end(), chosen.begin(), chosen.end());
     CHECK(with.batch.length(0) == ids.size() - 1);
     CHECK(std::ranges::equal(with.batch.ids(0), std::span(ids).first(ids.size() - 1)));
@@ -57,7 +57,7 @@ Ids continued(Checked& with, const Ids& prompt, size_t count, const Sampling& sa
 }
 
 /// Checks that any draft tokens, right and wrong ones, leave the answer's tokens unchanged.
-void check_any_proposals(const DecoderModel& model, const Sampling& sampling) {
+void check_any_drafts(const DecoderModel& model, const Sampling& sampling) {
   constexpr size_t kTokens = 16;
   Checked with(model, 64, sampling.penalty_window);
   const uint32_t vocabulary = model.network().vocabulary;
@@ -65,14 +65,14 @@ void check_any_proposals(const DecoderModel& model, const Sampling& sampling) {
   for (uint32_t& id : prompt) id %= vocabulary;
   const Ids expected = continued(with, prompt, kTokens, sampling, [](const Ids&) { return Ids(); });
   for (const size_t wrong_every : {0, 3}) {
-    INFO("every " << wrong_every << "th proposal is wrong");
+    INFO("every " << wrong_every << "th draft token is wrong");
     const Ids found = continued(with, prompt, kTokens, sampling, [&](const Ids& ids) {
-      Ids proposed;
-      for (size_t at = ids.size() - prompt.size(); at < kTokens && proposed.size() < 7; ++at) {
+      Ids drafted;
+      for (size_t at = ids.size() - prompt.size(); at < kTokens && drafted.size() < 7; ++at) {
         const bool wrong = wrong_every > 0 && at % wrong_every == 0;
-        proposed.push_back(wrong ? (expected[at] + 1) % vocabulary : expected[at]);
+        drafted.push_back(wrong ? (expected[at] + 1) % vocabulary : expected[at]);
       }
-      return proposed;
+      return drafted;
     });
     CHECK(found == expected);
   }
@@ -82,36 +82,36 @@ void check_any_proposals(const DecoderModel& model, const Sampling& sampling) {
 
 TEST_CASE("What was said before is looked up") {
   const Ids ids = {5, 6, 7, 8, 9, 1, 6, 7};
-  CHECK(look_up(ids, 3, 3) == Ids{8, 9, 1});
-  CHECK(look_up(ids, 2, 1) == Ids{8});
-  CHECK(look_up(ids, 2, 7) == Ids{8, 9, 1, 6, 7, 8, 9});  // the repetition may continue
-  CHECK(look_up(Ids{5, 6, 7, 8, 9, 7}, 3, 3).empty());    // one token is too short a match
-  CHECK(look_up(Ids{5, 6, 7, 8, 9, 7}, 1, 2) == Ids{8, 9});
-  CHECK(look_up(Ids{1, 2, 3, 1, 2, 4, 1, 2}, 2, 1) == Ids{4});        // the latest counts
-  CHECK(look_up(Ids{1, 2, 3, 4, 2, 3, 1, 2, 3}, 3, 2) == Ids{4, 2});  // the longest counts
-  CHECK(look_up(Ids{3, 3, 3}, 4, 2) == Ids{3, 3});
-  CHECK(look_up(Ids{3}, 4, 2).empty());
-  CHECK(look_up({}, 4, 2).empty());
+  CHECK(prompt_lookup(ids, 3, 3) == Ids{8, 9, 1});
+  CHECK(prompt_lookup(ids, 2, 1) == Ids{8});
+  CHECK(prompt_lookup(ids, 2, 7) == Ids{8, 9, 1, 6, 7, 8, 9});  // the repetition may continue
+  CHECK(prompt_lookup(Ids{5, 6, 7, 8, 9, 7}, 3, 3).empty());    // one token is too short a match
+  CHECK(prompt_lookup(Ids{5, 6, 7, 8, 9, 7}, 1, 2) == Ids{8, 9});
+  CHECK(prompt_lookup(Ids{1, 2, 3, 1, 2, 4, 1, 2}, 2, 1) == Ids{4});        // the latest counts
+  CHECK(prompt_lookup(Ids{1, 2, 3, 4, 2, 3, 1, 2, 3}, 3, 2) == Ids{4, 2});  // the longest counts
+  CHECK(prompt_lookup(Ids{3, 3, 3}, 4, 2) == Ids{3, 3});
+  CHECK(prompt_lookup(Ids{3}, 4, 2).empty());
+  CHECK(prompt_lookup({}, 4, 2).empty());
 }
 
-TEST_CASE("What is proposed changes no token") {
+TEST_CASE("What is drafted changes no token") {
   const auto model = open_decoder(small_decoder());
-  SECTION("the likeliest") { check_any_proposals(*model, {}); }
+  SECTION("the likeliest") { check_any_drafts(*model, {}); }
   SECTION("with penalties") {
-    check_any_proposals(*model, {.repetition_penalty = 1.3f, .presence_penalty = 0.2f});
+    check_any_drafts(*model, {.repetition_penalty = 1.3f, .presence_penalty = 0.2f});
   }
   SECTION("drawn") {
-    check_any_proposals(*model, {.temperature = 1.2f, .top_k = 40, .top_p = 0.95f, .seed = 7});
+    check_any_drafts(*model, {.temperature = 1.2f, .top_k = 40, .top_p = 0.95f, .seed = 7});
   }
 }
 
-TEST_CASE("What is proposed changes no token of a reference model") {
+TEST_CASE("What is drafted changes no token of a reference model") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const std::string path = GENERATE("models/gpt2", "models/llama_realistic", "models2/phi3",
                                     "models2/gemma2", "models2/qwen3_moe", "gguf/tiny-Q4_K_M.gguf");
   INFO(path);
-  check_any_proposals(*open_decoder(fixtures_dir() / path),
-                      GENERATE(Sampling{}, Sampling{.temperature = 1, .seed = 3}));
+  check_any_drafts(*open_decoder(fixtures_dir() / path),
+                   GENERATE(Sampling{}, Sampling{.temperature = 1, .seed = 3}));
 }
 
 TEST_CASE("At the end of the context tokens are checked again, and chosen alike") {
@@ -128,7 +128,7 @@ TEST_CASE("At the end of the context tokens are checked again, and chosen alike"
         }) == expected);
 }
 
-TEST_CASE("Tokens are drawn with the model's probabilities, whatever is proposed") {
+TEST_CASE("Tokens are drawn with the model's probabilities, whatever is drafted") {
   const auto model = open_decoder(small_decoder());
   const Ids prompt = prompt_of(8, 9);
   constexpr uint32_t kKinds = 5;
@@ -161,7 +161,7 @@ TEST_CASE("Tokens are drawn with the model's probabilities, whatever is proposed
   for (int draw = 0; draw < kDraws; ++draw) {
     const Ids chosen = with.check.run(
         {.ids = prompt,
-         .proposed = Ids{likely->first, 9, 9},
+         .drafted = Ids{likely->first, 9, 9},
          .sampling = {.temperature = temperature, .top_k = kKinds, .seed = uint64_t(draw) + 1}});
     ++drawn_first[chosen[0]];
     if (chosen.size() < 2) continue;
@@ -181,14 +181,14 @@ TEST_CASE("Tokens are drawn with the model's probabilities, whatever is proposed
     CHECK(all == draws);  // no other id was drawn
     return sum;
   };
-  INFO(accepted << " of " << kDraws << " proposals were taken");
+  INFO(accepted << " of " << kDraws << " draft tokens were accepted");
   CHECK(accepted > kDraws / 10);
   // With 4 degrees of freedom, chi-square exceeds 18.5 with a probability of 0.001.
   CHECK(chi_square(first, drawn_first, kDraws) < 18.5);
   CHECK(chi_square(second, drawn_second, accepted) < 18.5);
 }
 
-TEST_CASE("A generator with proposals says what it says without") {
+TEST_CASE("A generator with draft tokens says what it says without") {
   const std::shared_ptr<Device> device = shared_handle();
   const std::string path = small_decoder().string();
   TextGenerator plain(device, path, {.context = 96}), model(device, path, {.context = 96});
@@ -196,14 +196,14 @@ TEST_CASE("A generator with proposals says what it says without") {
   const std::string prompt = "the red hammer and the blue nails and the red hammer and the";
   const auto compare = [&](GenerateOptions options) {
     const Generation expected = plain.generate(prompt, options);
-    options.lookup = 3;
+    options.prompt_lookup = 3;
     Generation found = model.generate(prompt, options);
     CHECK(found.ids == expected.ids);
     CHECK(found.text == expected.text);
     CHECK(found.end == expected.end);
     CHECK(found.left_out == expected.left_out);
-    CHECK(model.statistics().proposed_tokens > 0);
-    options.lookup = 0;
+    CHECK(model.statistics().draft_tokens > 0);
+    options.prompt_lookup = 0;
     options.draft = &draft;
     std::string pieces;
     options.on_text = [&](std::string_view piece) { pieces += piece; };
@@ -212,8 +212,8 @@ TEST_CASE("A generator with proposals says what it says without") {
     CHECK(found.end == expected.end);
     CHECK(pieces == expected.text);
     const GenerateStatistics& statistics = model.statistics();
-    CHECK(statistics.proposed_tokens > 0);
-    CHECK(statistics.accepted_tokens <= statistics.proposed_tokens);
+    CHECK(statistics.draft_tokens > 0);
+    CHECK(statistics.accepted_tokens <= statistics.draft_tokens);
     CHECK(statistics.new_tokens == found.ids.size());
     return expected;
   };
@@ -232,10 +232,11 @@ TEST_CASE("A generator with proposals says what it says without") {
   compare({.max_new_tokens = 20, .stop = {greedy.text.substr(5, 3)}, .ignore_end = true});
   // A conversation continues, and a cancelled answer has no text.
   const Generation next = plain.generate(prompt + greedy.text + " the", {.max_new_tokens = 8});
-  CHECK(model.generate(prompt + greedy.text + " the", {.max_new_tokens = 8, .lookup = 2}).ids ==
-        next.ids);
+  CHECK(model.generate(prompt + greedy.text + " the", {.max_new_tokens = 8, .prompt_lookup = 2})
+            .ids == next.ids);
   const std::atomic<bool> cancel{true};
-  CHECK(model.generate(prompt, {.lookup = 2, .cancel = &cancel}).end == GenerateEnd::kCancelled);
+  CHECK(model.generate(prompt, {.prompt_lookup = 2, .cancel = &cancel}).end ==
+        GenerateEnd::kCancelled);
 }
 
 TEST_CASE("A draft that is the model itself is always right") {
@@ -249,13 +250,13 @@ TEST_CASE("A draft that is the model itself is always right") {
                                                   .draft = &draft});
     CHECK(found.ids.size() == 24);
     const GenerateStatistics& statistics = model.statistics();
-    CHECK(statistics.accepted_tokens == statistics.proposed_tokens);
+    CHECK(statistics.accepted_tokens == statistics.draft_tokens);
     // 4, 6 and 7 draft tokens with one more token each, and then the rest.
     CHECK(statistics.decode_steps == 4);
   }
 }
 
-TEST_CASE("What cannot be proposed is refused") {
+TEST_CASE("What cannot be drafted is refused") {
   const std::shared_ptr<Device> device = shared_handle();
   TextGenerator model(device, small_decoder().string(), {.context = 64});
   const auto refused = [&](const GenerateOptions& options) {
@@ -270,14 +271,15 @@ TEST_CASE("What cannot be proposed is refused") {
   TextGenerator other(device, (data_dir() / "gguf_families/gpt2.gguf").string(), {.context = 32});
   CHECK_THAT(refused({.draft = &other}),
              ContainsSubstring("take a smaller model of the same family"));
-  CHECK_THAT(refused({.lookup = 2, .proposals = 8}), ContainsSubstring("ask for at most 7"));
-  CHECK_THAT(refused({.attention = true, .lookup = 2}),
+  CHECK_THAT(refused({.prompt_lookup = 2, .draft_tokens = 8}),
+             ContainsSubstring("ask for at most 7"));
+  CHECK_THAT(refused({.attention = true, .prompt_lookup = 2}),
              ContainsSubstring("together with attention"));
-  CHECK_THAT(refused({.grammar = Grammar::regex("a*"), .lookup = 2}),
+  CHECK_THAT(refused({.grammar = Grammar::regex("a*"), .prompt_lookup = 2}),
              ContainsSubstring("together with a grammar"));
   TextGenerator narrow(device, small_decoder().string(), {.context = 6});
   try {
-    narrow.generate("the", {.lookup = 2});
+    narrow.generate("the", {.prompt_lookup = 2});
     CHECK(false);
   } catch (const SettingError& error) {
     CHECK_THAT(error.what(), ContainsSubstring("in passes of 8"));

@@ -294,8 +294,8 @@ TEST_CASE("What has no meaning for a model that keeps a state is refused by name
   options.attention = true;
   CHECK_THAT(message(options), ContainsSubstring("has no attention"));
   options.attention = false;
-  options.lookup = 2;
+  options.prompt_lookup = 2;
   CHECK_THAT(message(options), ContainsSubstring("cannot be taken back"));
-  options.lookup = 0;
+  options.prompt_lookup = 0;
   CHECK(message(options) == "no error");
 }

@@ -245,7 +245,7 @@ TEST_CASE("Answers about pictures do not depend on company, pages or when they c
       CHECK(answered[i].bits == alone[order[i]->name].bits);
     }
     CHECK((*batch).statistics().reused_tokens > 0);
-    CHECK(((*batch).statistics().gave_way > 0) == (tried.cache_tokens > 0));
+    CHECK(((*batch).statistics().preemptions > 0) == (tried.cache_tokens > 0));
   }
 }
 
@@ -259,9 +259,9 @@ TEST_CASE("What cannot be asked about pictures is said") {
   options.shift = true;
   CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("shift"));
   options.shift = false;
-  options.lookup = 3;
+  options.prompt_lookup = 3;
   CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("lookup"));
-  options.lookup = 0;
+  options.prompt_lookup = 0;
   const std::string prompts[] = {"<image>"};
   CHECK_THROWS_WITH(generator.generate_all(prompts, options), ContainsSubstring("pictures"));
   std::atomic<bool> cancel{true};

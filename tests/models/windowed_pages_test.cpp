@@ -87,7 +87,7 @@ TEST_CASE("Six texts fill their contexts in the memory of less than two") {
   batch.step();
   CHECK(batch.running() == kTexts);
   while (batch.step()) CHECK(batch.statistics().pages_used <= kTexts * kMostPages);
-  CHECK(batch.statistics().gave_way == 0);
+  CHECK(batch.statistics().preemptions == 0);
   CHECK(batch.statistics().pages_used == 0);
   BatchGenerator single = windowed(kTexts);
   for (uint32_t i = 0; i < kTexts; ++i) {

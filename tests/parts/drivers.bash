@@ -9,8 +9,8 @@
 # recorded vectors, which run in full without.
 beside_devices="attention_page|barriers|chat|config|inspect|layering|mutants|safetensors|token|vectors"
 device_tests=(-L unit -E "^($beside_devices)")
-# Failing calls, proposals and places that are given up are the same under masks: with validation they say something new.
-masked_tests=(-L unit -E "^($beside_devices|faults|speculation|batch_preemption|batch_proposals)")
+# Failing calls, draft tokens and preemption are the same under masks: with validation they say something new.
+masked_tests=(-L unit -E "^($beside_devices|faults|speculation|batch_preemption|batch_drafts)")
 # The part of the proof that SwiftShader runs: the device, programs, layers, sampling, a translation.
 proof_on_swiftshader="^(device_test|program_test|layers_test|sampling_test|cli_bundled)$"
 
@@ -30,9 +30,9 @@ every kernel row over its cases, the mutants and the recorded vectors"
   fi
   MULCIBER_CASE_STEP=16 on_driver lvp run_ctest lavapipe build
 }
-# Mutants, recorded vectors, failing calls, proposals, files of adapters, the server, the options of commands and what a host
+# Mutants, recorded vectors, failing calls, draft tokens, files of adapters, the server, the options of commands and what a host
 # does around a network are slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
-slow_tests="attention_restart batch_pages batch_preemption batch_proposals batch_search c_interface embedding faults"
+slow_tests="attention_restart batch_pages batch_preemption batch_drafts batch_search c_interface embedding faults"
 slow_tests+=" folded_appends host_outputs lora_families lora_formats lora_requests model_loader mutants self_test speculation"
 slow_tests+=" task_grammar threads vectors conformance_attention conformance_block conformance_matmul conformance_rowwise"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server compiler_cache conform dialogue encoders"

@@ -67,7 +67,7 @@ Json usage_json(const Usage& usage) {
           {"completion_tokens", usage.answer_tokens},
           {"completion_tokens_details",
            {{"accepted_prediction_tokens", usage.accepted_tokens},
-            {"rejected_prediction_tokens", usage.proposed_tokens - usage.accepted_tokens}}},
+            {"rejected_prediction_tokens", usage.draft_tokens - usage.accepted_tokens}}},
           {"total_tokens", usage.prompt_tokens + usage.answer_tokens}};
 }
 

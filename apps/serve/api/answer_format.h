@@ -58,8 +58,8 @@ struct AnswerPart {
 
 struct Usage {
   size_t prompt_tokens = 0, answer_tokens = 0;
-  size_t cached_tokens = 0;                         // prompt tokens that were in the cache
-  size_t proposed_tokens = 0, accepted_tokens = 0;  // by speculative decoding
+  size_t cached_tokens = 0;                      // prompt tokens that were in the cache
+  size_t draft_tokens = 0, accepted_tokens = 0;  // by speculative decoding
 };
 
 /// Tokens in the form of chats and responses. Where the bytes end within a character, `token` has

@@ -83,11 +83,11 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
                        model.chat_template->stops().end());
   common.ignore_end = request.ignore_end;
   common.reuse_answers = settings.reuse_answers;
-  common.lookup = request.lookup.value_or(settings.lookup);
+  common.prompt_lookup = request.prompt_lookup.value_or(settings.prompt_lookup);
   if (request.draft.value_or(false) && !model.draft)
     refuse("draft", "draft: the model is served without a draft model");
   common.draft = request.draft.value_or(true);
-  common.proposals = request.proposals.value_or(settings.proposals);
+  common.draft_tokens = request.draft_tokens.value_or(settings.draft_tokens);
   common.logit_bias = request.logit_bias;
   common.grammar = request.grammar;
   common.adapters = asked.adapters;

@@ -16,10 +16,10 @@
 namespace mulciber::apps::serve {
 
 struct CompletionSettings {
-  int most_seconds = 600;              // for an answer, its time in the queue included
-  uint32_t most_tokens = 0;            // for an answer; 0: as many as the context has room for
-  bool reuse_answers = false;          // BatchRequest::reuse_answers
-  uint32_t lookup = 0, proposals = 0;  // for requests without these fields
+  int most_seconds = 600;      // for an answer, its time in the queue included
+  uint32_t most_tokens = 0;    // for an answer; 0: as many as the context has room for
+  bool reuse_answers = false;  // BatchRequest::reuse_answers
+  uint32_t prompt_lookup = 0, draft_tokens = 0;  // for requests without these fields
 };
 
 /// Reads the parts of answers, and takes tool calls out of their text.

@@ -113,7 +113,7 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
     --open_;
     part.finish_reason = finish_reason(*event.end);
     usage_.answer_tokens += event.answer_tokens;
-    usage_.proposed_tokens += event.proposed_tokens;
+    usage_.draft_tokens += event.draft_tokens;
     usage_.accepted_tokens += event.accepted_tokens;
     if (event.choice % settings_.answers_per_prompt == 0) {
       usage_.prompt_tokens += event.prompt_tokens;

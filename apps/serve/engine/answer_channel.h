@@ -31,7 +31,7 @@ struct AnswerEvent {
   std::optional<ApiError> error;
   // Set together with end:
   size_t prompt_tokens = 0, cached_tokens = 0, answer_tokens = 0;
-  size_t proposed_tokens = 0, accepted_tokens = 0;  // by speculative decoding
+  size_t draft_tokens = 0, accepted_tokens = 0;  // by speculative decoding
 
   bool last() const { return end || error; }
 };

@@ -238,7 +238,7 @@ void Engine::begin_text(Active text) {
     event.prompt_tokens = made.prompt_ids.size();
     event.cached_tokens = made.reused_tokens;
     event.answer_tokens = made.ids.size();
-    event.proposed_tokens = made.proposed_tokens;
+    event.draft_tokens = made.draft_tokens;
     event.accepted_tokens = made.accepted_tokens;
     if (made.end != GenerateEnd::kCancelled) losses_in_a_row_ = 0;
     end_text(*active, std::move(event));

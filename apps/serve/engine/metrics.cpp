@@ -144,8 +144,10 @@ std::string Metrics::text(size_t queued, bool failed) const {
   each("row_steps_total", "counter",
        "Texts that took part in them: over mulciber_steps_total, the mean size of a batch.",
        [](const Batch& b) { return b.statistics.row_steps; });
-  each("proposed_tokens_total", "counter", "Tokens that speculative decoding proposed.",
-       [](const Batch& b) { return b.statistics.proposed_tokens; });
+  each("draft_tokens_total", "counter", "Draft tokens of speculative decoding.",
+       [](const Batch& b) { return b.statistics.draft_tokens; });
+  each("proposed_tokens_total", "counter", "draft_tokens_total, by its name in 0.1.",
+       [](const Batch& b) { return b.statistics.draft_tokens; });
   each("accepted_tokens_total", "counter", "Of these, which the model chose too.",
        [](const Batch& b) { return b.statistics.accepted_tokens; });
   each("prefill_seconds_total", "counter", "Time of passes over prompts.",
@@ -156,8 +158,10 @@ std::string Metrics::text(size_t queued, bool failed) const {
        [](const Batch& b) { return b.statistics.build_seconds; });
   each("cancelled_total", "counter", "Answers that nobody waited for any more.",
        [](const Batch& b) { return b.statistics.cancelled; });
-  each("gave_way_total", "counter", "Texts that lost their place because pages ran out.",
-       [](const Batch& b) { return b.statistics.gave_way; });
+  each("preemptions_total", "counter", "Sequences that lost their slot because pages ran out.",
+       [](const Batch& b) { return b.statistics.preemptions; });
+  each("gave_way_total", "counter", "preemptions_total, by its name in 0.1.",
+       [](const Batch& b) { return b.statistics.preemptions; });
   each("pages", "gauge", "Of memory for keys and values.",
        [](const Batch& b) { return b.statistics.pages; });
   each("pages_used", "gauge", "Of these, which texts under way need.",

@@ -31,7 +31,7 @@ void load_language_model(ServedModel& model, const std::shared_ptr<Device>& devi
   options.generator = generator_options(settings.language);
   options.generator.sequences = settings.sequences;
   options.cache_tokens = settings.cache_tokens;
-  options.proposal_rows = settings.proposal_rows;
+  options.draft_rows = settings.draft_rows;
   options.draft = model.draft;
   options.generator.load.adapters = model.adapters;
   std::optional<Progress> progress;

@@ -44,8 +44,9 @@ struct CompletionRequest {
   bool tells_probabilities = false;           // false: they only choose the best answers
   bool echo = false;                          // the answer begins with the prompt
   bool ignore_end = false;
-  std::optional<uint32_t> lookup, proposals;  // see BatchRequest; none: the server's defaults
-  std::optional<bool> draft;                  // none: where the model has one
+  std::optional<uint32_t> prompt_lookup,
+      draft_tokens;           // see BatchRequest; none: the server's defaults
+  std::optional<bool> draft;  // none: where the model has one
   bool stream = false, include_usage = false;
 
   uint32_t drawn() const { return best_of > 0 ? best_of : n; }

@@ -95,11 +95,14 @@ void read_generation(RequestFields& fields, CompletionRequest& request) {
   request.logit_bias = read_logit_bias(fields);
   request.adapters = read_adapters(fields);
   request.ignore_end = fields.flag("ignore_eos").value_or(false);
-  if (const auto lookup = fields.whole("lookup", 0, kMostLookup))
-    request.lookup = static_cast<uint32_t>(*lookup);
+  // The second name of each is that of 0.1.
+  for (const char* name : {"prompt_lookup", "lookup"})
+    if (const auto length = fields.whole(name, 0, kMostPromptLookup))
+      request.prompt_lookup = static_cast<uint32_t>(*length);
   request.draft = fields.flag("draft");
-  if (const auto proposals = fields.whole("proposals", 1, kMostProposals))
-    request.proposals = static_cast<uint32_t>(*proposals);
+  for (const char* name : {"draft_tokens", "proposals"})
+    if (const auto most = fields.whole(name, 1, kMostDraftTokens))
+      request.draft_tokens = static_cast<uint32_t>(*most);
   request.stream = fields.flag("stream").value_or(false);
 }
 

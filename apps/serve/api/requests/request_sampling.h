@@ -14,7 +14,8 @@ constexpr uint64_t kMostTokens = 1u << 24;  // most tokens of an answer in a req
 
 // Each of these throws ApiError (400) naming the field.
 
-/// Reads model, stream, lora, sampling, logit_bias, ignore_eos, lookup, draft, proposals.
+/// Reads model, stream, lora, sampling, logit_bias, ignore_eos, prompt_lookup, draft,
+/// draft_tokens.
 void read_generation(RequestFields& fields, CompletionRequest& request);
 /// Reads lora.
 std::vector<AdapterScale> read_adapters(RequestFields& fields);

@@ -15,9 +15,9 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr uint32_t kProposalsContext = 128;
+constexpr uint32_t kDraftsContext = 128;
 
-const std::vector<Grammar>& proposal_grammars() {
+const std::vector<Grammar>& draft_grammars() {
   static const std::vector<Grammar> all = {
       Grammar::json_schema(R"({"type": "array", "items": {"enum": ["red", "blue"]},
                                "minItems": 3, "maxItems": 9})"),
@@ -36,8 +36,7 @@ BatchRequest repeating_request(std::mt19937& random) {
   // Penalties and sampling keep the small model from repeating itself: some requests go without.
   if (random() % 3 != 0) request.sampling.reset();
   if (random() % 5 == 0) request.sampling = Sampling{.temperature = 0.3f, .seed = random() % 9};
-  if (random() % 3 == 0)
-    request.grammar = proposal_grammars()[random() % proposal_grammars().size()];
+  if (random() % 3 == 0) request.grammar = draft_grammars()[random() % draft_grammars().size()];
   if (random() % 3 == 0) request.ignore_end = false;
   if (random() % 5 == 0) request.stop = {"ed ", std::string(1, 'a' + random() % 26)};
   return request;
@@ -55,11 +54,11 @@ void check_same_told(const Told& told, const Told& alone) {
   if (told.end) CHECK(told.end->end == alone.end->end);
 }
 
-BatchGenerator proposing_generator(const std::shared_ptr<const OpenModel>& model,
-                                   uint32_t sequences, uint64_t cache_tokens = 0,
-                                   std::shared_ptr<const OpenModel> draft = nullptr) {
+BatchGenerator drafting_generator(const std::shared_ptr<const OpenModel>& model, uint32_t sequences,
+                                  uint64_t cache_tokens = 0,
+                                  std::shared_ptr<const OpenModel> draft = nullptr) {
   BatchGeneratorOptions options;
-  options.generator.context = kProposalsContext;
+  options.generator.context = kDraftsContext;
   options.generator.sequences = sequences;
   options.prompt_tokens = 8;
   options.cache_tokens = cache_tokens;
@@ -69,7 +68,7 @@ BatchGenerator proposing_generator(const std::shared_ptr<const OpenModel>& model
 
 }  // namespace
 
-TEST_CASE("What is proposed in a batch changes no bit of an answer, whoever is there") {
+TEST_CASE("What is drafted in a batch changes no bit of an answer, whoever is there") {
   struct Setting {
     uint32_t sequences;
     bool windows;
@@ -81,8 +80,8 @@ TEST_CASE("What is proposed in a batch changes no bit of an answer, whoever is t
   for (const Setting& setting : share_of(settings)) {
     std::mt19937 random(setting.sequences);
     const auto model = setting.windows ? windowed_model() : small_model();
-    BatchGenerator batch = proposing_generator(model, setting.sequences, setting.cache_tokens,
-                                               setting.draft ? windowed_model() : nullptr);
+    BatchGenerator batch = drafting_generator(model, setting.sequences, setting.cache_tokens,
+                                              setting.draft ? windowed_model() : nullptr);
     std::vector<BatchRequest> requests;
     std::vector<Told> told(30);
     for (size_t i = 0; i < told.size(); ++i) requests.push_back(repeating_request(random));
@@ -92,17 +91,17 @@ TEST_CASE("What is proposed in a batch changes no bit of an answer, whoever is t
                                                                         : 5) ==
                                        0) {
         BatchRequest request = requests[next];
-        if (next % 4 != 3) request.lookup = setting.draft ? 0 : 1 + random() % 4;
+        if (next % 4 != 3) request.prompt_lookup = setting.draft ? 0 : 1 + random() % 4;
         request.draft = next % 4 != 3;
-        if (next % 4 == 1) request.proposals = 1 + random() % kMostProposals;
+        if (next % 4 == 1) request.draft_tokens = 1 + random() % kMostDraftTokens;
         submit(batch, request, told[next++]);
       }
       batch.step();
     }
-    uint64_t tokens = 0, proposed = 0, accepted = 0;
+    uint64_t tokens = 0, drafted = 0, accepted = 0;
     for (size_t i = 0; i < told.size(); ++i) {
       INFO(setting.sequences << " places, request " << i);
-      BatchGenerator other = proposing_generator(model, setting.sequences);
+      BatchGenerator other = drafting_generator(model, setting.sequences);
       Told alone;
       submit(other, requests[i], alone);
       while (other.step()) {
@@ -110,24 +109,24 @@ TEST_CASE("What is proposed in a batch changes no bit of an answer, whoever is t
       check_same_told(told[i], alone);
       if (!told[i].end) continue;
       tokens += told[i].ids.size();
-      proposed += told[i].end->proposed_tokens;
+      drafted += told[i].end->draft_tokens;
       accepted += told[i].end->accepted_tokens;
-      CHECK(told[i].end->accepted_tokens <= told[i].end->proposed_tokens);
-      CHECK(other.statistics().proposed_tokens == 0);
-      if (i % 4 == 3) CHECK(told[i].end->proposed_tokens == 0);
+      CHECK(told[i].end->accepted_tokens <= told[i].end->draft_tokens);
+      CHECK(other.statistics().draft_tokens == 0);
+      if (i % 4 == 3) CHECK(told[i].end->draft_tokens == 0);
     }
     const BatchStatistics& statistics = batch.statistics();
     CHECK(statistics.new_tokens >= tokens);
-    CHECK(statistics.proposed_tokens >= proposed);
+    CHECK(statistics.draft_tokens >= drafted);
     CHECK(accepted > 10);
-    CHECK(accepted < proposed);
-    if (setting.cache_tokens > 0) CHECK(statistics.gave_way > 0);
+    CHECK(accepted < drafted);
+    if (setting.cache_tokens > 0) CHECK(statistics.preemptions > 0);
   }
 }
 
 TEST_CASE("A draft that is the model itself is always right, and spares steps") {
   for (const float temperature : {0.0f, 0.8f}) {
-    BatchGenerator batch = proposing_generator(small_model(), 12, 0, small_model());
+    BatchGenerator batch = drafting_generator(small_model(), 12, 0, small_model());
     Told told[2];
     BatchRequest request;
     request.max_new_tokens = 32;
@@ -141,23 +140,23 @@ TEST_CASE("A draft that is the model itself is always right, and spares steps") 
     }
     const BatchStatistics& statistics = batch.statistics();
     CHECK(statistics.new_tokens == 64);
-    CHECK(statistics.proposed_tokens > 40);
-    CHECK(statistics.accepted_tokens == statistics.proposed_tokens);
+    CHECK(statistics.draft_tokens > 40);
+    CHECK(statistics.accepted_tokens == statistics.draft_tokens);
     CHECK(statistics.steps < 16);
   }
 }
 
-TEST_CASE("Proposals take free places alone, and no more than was said") {
+TEST_CASE("Draft tokens take free slots alone, and no more than was said") {
   BatchRequest request;
   request.prompt = "the red hammer, the red hammer, the red";
   request.max_new_tokens = 40;
   request.ignore_end = true;
-  request.lookup = 2;
+  request.prompt_lookup = 2;
   const auto statistics_of = [&](uint32_t sequences, uint32_t rows, uint32_t texts) {
     BatchGeneratorOptions options;
-    options.generator.context = kProposalsContext;
+    options.generator.context = kDraftsContext;
     options.generator.sequences = sequences;
-    options.proposal_rows = rows;
+    options.draft_rows = rows;
     BatchGenerator batch(shared_handle(), small_model(), options);
     std::vector<Told> told(texts);
     for (Told& one : told) submit(batch, request, one);
@@ -165,20 +164,20 @@ TEST_CASE("Proposals take free places alone, and no more than was said") {
     }
     return batch.statistics();
   };
-  CHECK(statistics_of(1, 0, 1).proposed_tokens == 0);
-  CHECK(statistics_of(3, 0, 3).proposed_tokens == 0);
+  CHECK(statistics_of(1, 0, 1).draft_tokens == 0);
+  CHECK(statistics_of(3, 0, 3).draft_tokens == 0);
   const BatchStatistics bounded = statistics_of(8, 2, 1), free = statistics_of(8, 0, 1);
-  CHECK(bounded.proposed_tokens > 0);
-  CHECK(bounded.proposed_tokens <= 2 * bounded.steps);
-  CHECK(free.proposed_tokens > bounded.proposed_tokens);
+  CHECK(bounded.draft_tokens > 0);
+  CHECK(bounded.draft_tokens <= 2 * bounded.steps);
+  CHECK(free.draft_tokens > bounded.draft_tokens);
   CHECK(free.steps <= bounded.steps);
   CHECK(bounded.steps < 39);
 }
 
-TEST_CASE("What cannot be proposed in a batch is refused, or not proposed") {
+TEST_CASE("What cannot be drafted in a batch is refused, or not drafted") {
   const auto refused = [&](const std::shared_ptr<const OpenModel>& draft) {
     try {
-      proposing_generator(small_model(), 4, 0, draft);
+      drafting_generator(small_model(), 4, 0, draft);
     } catch (const Error& error) {
       return std::string(error.what());
     }
@@ -186,10 +185,10 @@ TEST_CASE("What cannot be proposed in a batch is refused, or not proposed") {
   };
   CHECK_THAT(refused(open_model((data_dir() / "gguf_families/gpt2.gguf").string())),
              ContainsSubstring("take a smaller model of the same family"));
-  BatchGenerator batch = proposing_generator(small_model(), 4);
+  BatchGenerator batch = drafting_generator(small_model(), 4);
   BatchRequest request;
   request.prompt = "the";
-  request.proposals = kMostProposals + 1;
+  request.draft_tokens = kMostDraftTokens + 1;
   try {
     batch.submit(request);
     CHECK(false);
@@ -199,23 +198,23 @@ TEST_CASE("What cannot be proposed in a batch is refused, or not proposed") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("MULCIBER_FIXTURES is not set");
   const auto keeps_states = open_model((fixtures_dir() / "models2/mamba").string());
   try {
-    proposing_generator(keeps_states, 4, 0, keeps_states);
+    drafting_generator(keeps_states, 4, 0, keeps_states);
     CHECK(false);
   } catch (const ModelError& error) {
     CHECK_THAT(error.what(), ContainsSubstring("keep a state"));
   }
-  BatchGenerator states = proposing_generator(keeps_states, 4);
+  BatchGenerator states = drafting_generator(keeps_states, 4);
   request = {};
   request.prompt_ids = {1, 2, 3, 1, 2, 3, 1, 2, 3};
   request.max_new_tokens = 12;
   Told plain, told;
   submit(states, request, plain);
-  request.lookup = 2;
+  request.prompt_lookup = 2;
   submit(states, request, told);
   while (states.step()) {
   }
   CHECK(told.ids == plain.ids);
-  CHECK(states.statistics().proposed_tokens == 0);
+  CHECK(states.statistics().draft_tokens == 0);
 }
 
 namespace {
@@ -246,16 +245,15 @@ Said said(const DecoderModel& model, std::span<const uint32_t> known) {
     said.logits.push_back(slots.logits(kSlot));
   };
   while (said.ids.size() < kTokens) {
-    SequenceSlots::Proposals proposals = {.slot = kSlot, .ids = {}, .rows = {}, .masks = {}};
-    for (size_t at = said.ids.size(); at < known.size() && proposals.ids.size() < 5; ++at) {
-      proposals.rows.push_back(4 - static_cast<uint32_t>(proposals.ids.size()));
-      proposals.ids.push_back(at % 3 == 2 ? (known[at] + 1) % model.network().vocabulary
-                                          : known[at]);
+    SequenceSlots::Draft draft = {.slot = kSlot, .ids = {}, .rows = {}, .masks = {}};
+    for (size_t at = said.ids.size(); at < known.size() && draft.ids.size() < 5; ++at) {
+      draft.rows.push_back(4 - static_cast<uint32_t>(draft.ids.size()));
+      draft.ids.push_back(at % 3 == 2 ? (known[at] + 1) % model.network().vocabulary : known[at]);
     }
-    REQUIRE(slots.reserve(kSlot, 1 + static_cast<uint32_t>(proposals.ids.size())));
+    REQUIRE(slots.reserve(kSlot, 1 + static_cast<uint32_t>(draft.ids.size())));
     const std::vector<uint32_t> all = {kOther, kSlot};
-    const size_t count = proposals.ids.empty() ? 0 : 1;
-    take(slots.step(all, std::span(&proposals, count))[1]);
+    const size_t count = draft.ids.empty() ? 0 : 1;
+    take(slots.step(all, std::span(&draft, count))[1]);
     while (const auto choice = slots.follow(kSlot)) take(*choice);
   }
   said.ids.resize(kTokens);
@@ -277,7 +275,7 @@ void check_any_model(const std::filesystem::path& path, const ModelOptions& opti
 
 }  // namespace
 
-TEST_CASE("A proposal's row computes the bits of a step that feeds it") {
+TEST_CASE("A draft token's row computes the bits of a step that feeds it") {
   check_any_model(small_decoder());
   check_any_model(small_decoder(), {.activations = DataType::kF16});
   // Steps without draft tokens append and attend in one dispatch.

@@ -1,4 +1,4 @@
-#include "models/generation/proposal_check.h"
+#include "models/generation/draft_check.h"
 
 #include <algorithm>
 
@@ -9,15 +9,15 @@
 
 namespace mulciber {
 
-BatchLayout ProposalCheck::plan(const DecoderNetwork& network, const BatchShape& shape,
-                                uint32_t window, SampleStateLayout& choices) {
+BatchLayout DraftCheck::plan(const DecoderNetwork& network, const BatchShape& shape,
+                             uint32_t window, SampleStateLayout& choices) {
   BatchLayout layout = plan_batch(network, shape, kCheckedTokens);
   choices = plan_sample_state(layout.control, kCheckedTokens, std::max(window, 1u), 0, 0);
   return layout;
 }
 
-ProposalCheck::ProposalCheck(Device& device, const DecoderNetwork& network, SequenceBatch& batch,
-                             uint32_t penalty_window)
+DraftCheck::DraftCheck(Device& device, const DecoderNetwork& network, SequenceBatch& batch,
+                       uint32_t penalty_window)
     : batch_(batch),
       window_(penalty_window),
       state_(device, network, batch.shape(), plan(network, batch.shape(), penalty_window, choices_),
@@ -38,16 +38,16 @@ ProposalCheck::ProposalCheck(Device& device, const DecoderNetwork& network, Sequ
   program_.emplace(builder.build());
 }
 
-std::vector<uint32_t> ProposalCheck::run(const Request& request) {
+std::vector<uint32_t> DraftCheck::run(const Request& request) {
   const auto length = static_cast<uint32_t>(request.ids.size());
-  const auto given = static_cast<uint32_t>(request.proposed.size()) + 1;
+  const auto given = static_cast<uint32_t>(request.drafted.size()) + 1;
   const uint32_t context = batch_.shape().context;
   // The cache ends with the context: where fewer positions are left than a pass takes, it feeds
   // earlier tokens again.
   const uint32_t begin = std::min(length - 1, context - kCheckedTokens);
   const uint32_t first = length - 1 - begin;  // index of ids.back() in the pass
   std::vector<uint32_t> text(request.ids.begin(), request.ids.end());
-  text.insert(text.end(), request.proposed.begin(), request.proposed.end());
+  text.insert(text.end(), request.drafted.begin(), request.drafted.end());
   std::vector<uint32_t> fed(text.begin() + begin, text.end());
   fed.resize(kCheckedTokens, 0);
   state_.words().set(state_.layout().fed_ids(0, kCheckedTokens), fed);
@@ -78,13 +78,14 @@ std::vector<uint32_t> ProposalCheck::run(const Request& request) {
                     [&] { return first_layer_not_finite(state_, 0, text); });
     }
     chosen.push_back(shown[choices_.progress_token(row, length + i)]);
-    if (i + 1 == given || chosen.back() != request.proposed[i]) break;
+    if (i + 1 == given || chosen.back() != request.drafted[i]) break;
   }
   batch_.hold(std::span(text).first(length - 1 + chosen.size()));
   return chosen;
 }
 
-std::vector<uint32_t> look_up(std::span<const uint32_t> ids, uint32_t longest, uint32_t count) {
+std::vector<uint32_t> prompt_lookup(std::span<const uint32_t> ids, uint32_t longest,
+                                    uint32_t count) {
   std::vector<uint32_t> found;
   const size_t size = ids.size();
   for (size_t length = std::min<size_t>(longest, size > 0 ? size - 1 : 0);

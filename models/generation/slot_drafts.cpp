@@ -18,9 +18,9 @@ bool has_penalties(const shader::SampleSettings& settings) {
 
 }  // namespace
 
-void SequenceSlots::lend_rows(const Proposals& proposals) {
+void SequenceSlots::lend_rows(const Draft& draft) {
   const SampleStateLayout& state = state_.layout().state;
-  const uint32_t slot = proposals.slot, held = length(slot),
+  const uint32_t slot = draft.slot, held = length(slot),
                  count = state_.words().get(state.counts, slot);
   const shader::SampleSettings settings = state_.words().get(state.settings, slot);
   const auto copied = [&](const ControlArray<uint32_t>& from, const ControlArray<uint32_t>& to) {
@@ -34,18 +34,18 @@ void SequenceSlots::lend_rows(const Proposals& proposals) {
     const auto history = state_.words().values(state.history_of(slot).part(count - window, window));
     latest.assign(history.begin(), history.end());
   }
-  for (uint32_t i = 0; i < proposals.ids.size(); ++i) {
-    const uint32_t row = proposals.rows[i];
+  for (uint32_t i = 0; i < draft.ids.size(); ++i) {
+    const uint32_t row = draft.rows[i];
     state_.words().set(state.settings, row, settings);
     state_.words().set(state.positions, row, held + 1 + i);
-    state_.words().set(state.tokens, row, proposals.ids[i]);
+    state_.words().set(state.tokens, row, draft.ids[i]);
     state_.words().set(state.fed, row, 1);
     state_.words().set(state.counts, row, count + 1 + i);
     state_.words().set(state.stopped, row, SAMPLE_RUNNING);
     const SampleStateLayout of_slot = part_of(state_.layout(), slot, 1).state,
                             of_row = part_of(state_.layout(), row, 1).state;
     if (has_penalties(settings)) {
-      latest.push_back(proposals.ids[i]);
+      latest.push_back(draft.ids[i]);
       const auto first = count + 1 + i - static_cast<uint32_t>(latest.size());
       const ControlArray<uint32_t> known =
           of_row.history.part(first, static_cast<uint32_t>(latest.size()));
@@ -57,7 +57,7 @@ void SequenceSlots::lend_rows(const Proposals& proposals) {
       copied(of_slot.biases, of_row.biases);
       push(of_row.biases.word, of_row.biases.end());
     }
-    set_mask(row, proposals.masks.empty() ? std::span<const uint32_t>() : proposals.masks[i]);
+    set_mask(row, draft.masks.empty() ? std::span<const uint32_t>() : draft.masks[i]);
     if (state_.layout().adapter_scales) {
       const auto scales_of = [&](uint32_t of) {
         const ControlArray<float> own = *part_of(state_.layout(), of, 1).adapter_scales;
@@ -73,12 +73,12 @@ void SequenceSlots::lend_rows(const Proposals& proposals) {
   changed_ = true;
 }
 
-void SequenceSlots::take_back(const Pass& pass, const Proposals& proposals) {
+void SequenceSlots::take_back(const Pass& pass, const Draft& draft) {
   const SampleStateLayout& state = state_.layout().state;
-  for (size_t i = proposals.ids.size(); i-- > 0;) {
-    const uint32_t row = proposals.rows[i];
-    checked_[proposals.slot].left.push_back(
-        {proposals.ids[i], row, shown_choice(pass, row, state_.words().get(state.counts, row))});
+  for (size_t i = draft.ids.size(); i-- > 0;) {
+    const uint32_t row = draft.rows[i];
+    checked_[draft.slot].left.push_back(
+        {draft.ids[i], row, shown_choice(pass, row, state_.words().get(state.counts, row))});
     // The row is left as end() leaves a slot.
     state_.words().set(state.stopped, row, SAMPLE_IDLE);
     state_.words().set(state.fed, row, 0);
