@@ -48,14 +48,14 @@ step "4/5  Translation, English to German"
 "$mulciber" translate -m "$model" --stats "${sentences[@]}"
 
 step "5/5  Attention"
-for picture in attention.html attention.svg; do
-  "$mulciber" translate -m "$model" --attention "$here/$picture" "${sentences[2]}" >/dev/null
+for image in attention.html attention.svg; do
+  "$mulciber" translate -m "$model" --attention "$here/$image" "${sentences[2]}" >/dev/null
 done
 
 cat <<END
 
 Next:
-  Open attention.html in a browser: choose layers, heads and tokens; attention.svg is one picture.
+  Open attention.html in a browser: choose layers, heads and tokens; attention.svg is one image.
   Translate more:   $mulciber translate -m $model "Your sentence."
   From a file:      $mulciber translate -m $model --beam 5 < lines.txt
   Other devices:    $mulciber devices --help

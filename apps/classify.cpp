@@ -8,7 +8,7 @@
 #include "apps/cli/lines.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/text_lines.h"
-#include "apps/pictures/pictures.h"
+#include "apps/images/images.h"
 #include "checkpoints/json.h"
 
 namespace mulciber::apps {
@@ -72,16 +72,16 @@ int classify_lines(const ClassifyArguments& options, std::shared_ptr<const OpenM
 
 int run_classify(const ClassifyArguments& options) {
   const std::shared_ptr<const OpenModel> model = open_model(options.model);
-  if (!reads_pictures(*model)) {
+  if (!reads_images(*model)) {
     if (!options.attention.empty())
-      throw ModelError("--attention", "lays maps over pictures, and this model reads texts",
+      throw ModelError("--attention", "lays maps over images, and this model reads texts",
                        "leave it out");
     return classify_lines(options, model);
   }
   const TextOption text_options[] = {{"--pair", !options.pair.empty()},
                                      {"--no-truncate", options.whole}};
   refuse_text_options(text_options);
-  return classify_pictures({options, options.files, options.attention}, model);
+  return classify_images({options, options.files, options.attention}, model);
 }
 
 }  // namespace
@@ -89,19 +89,19 @@ int run_classify(const ClassifyArguments& options) {
 void add_classify(Command& app, int& code) {
   const auto options = std::make_shared<ClassifyArguments>();
   Command command =
-      app.add_subcommand("classify", "Label lines of text, pairs of texts, or pictures");
+      app.add_subcommand("classify", "Label lines of text, pairs of texts, or images");
   add_encoder_options(command, *options);
   command.add_option("FILE", options->files,
                      "a text a line, or two with a tab between them (default, and -: standard "
-                     "input), or pictures");
+                     "input), or images");
   command.add_option("--pair", options->pair, "the second text of every pair; lines are the first")
       .type_name("TEXT");
   command.add_flag("--no-truncate", options->whole,
                    "refuse texts longer than the model takes, which are cut otherwise");
-  add_picture_attention(command, options->attention);
+  add_image_attention(command, options->attention);
   add_common_options(command, options->common);
   command.footer(
-      "Prints the labels of each line (of a picture the first five), the most probable first, each "
+      "Prints the labels of each line (of an image the first five), the most probable first, each "
       "with its probability. Those "
       "of a model\n"
       "with several labels are each of its own, and do not add up to 1.\n\n"

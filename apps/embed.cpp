@@ -11,7 +11,7 @@
 #include "apps/cli/npy.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/text_lines.h"
-#include "apps/pictures/pictures.h"
+#include "apps/images/images.h"
 #include "checkpoints/json.h"
 
 namespace mulciber::apps {
@@ -99,9 +99,9 @@ class EmbedRun {
 
 int run_embed(const EmbedArguments& options) {
   const std::shared_ptr<const OpenModel> model = open_model(options.model);
-  if (!reads_pictures(*model)) {
+  if (!reads_images(*model)) {
     if (!options.attention.empty())
-      throw ModelError("--attention", "lays maps over pictures, and this model reads texts",
+      throw ModelError("--attention", "lays maps over images, and this model reads texts",
                        "leave it out");
     return EmbedRun(options, model).run();
   }
@@ -109,14 +109,14 @@ int run_embed(const EmbedArguments& options) {
                                      {"--prompt", !options.prompt.empty()},
                                      {"--no-truncate", options.whole}};
   refuse_text_options(text_options);
-  PictureEmbedArguments pictures = {{options, options.files, options.attention}};
-  pictures.npy = options.npy;
-  pictures.normalize = options.normalize;
+  ImageEmbedArguments images = {{options, options.files, options.attention}};
+  images.npy = options.npy;
+  images.normalize = options.normalize;
   if (options.pooling && *options.pooling != Pooling::kMean)
-    throw ModelError("--pooling", "of pictures is the mean, or as the model was trained",
+    throw ModelError("--pooling", "of images is the mean, or as the model was trained",
                      "leave it out for the latter");
-  pictures.mean = options.pooling.has_value();
-  return embed_pictures(pictures, model);
+  images.mean = options.pooling.has_value();
+  return embed_images(images, model);
 }
 
 }  // namespace
@@ -124,10 +124,10 @@ int run_embed(const EmbedArguments& options) {
 void add_embed(Command& app, int& code) {
   const auto options = std::make_shared<EmbedArguments>();
   Command command =
-      app.add_subcommand("embed", "Turn texts or pictures into vectors, or rank texts by a query");
+      app.add_subcommand("embed", "Turn texts or images into vectors, or rank texts by a query");
   add_encoder_options(command, *options);
   command.add_option("FILE", options->files,
-                     "one text a line (default, and -: standard input), or pictures");
+                     "one text a line (default, and -: standard input), or images");
   const Option query =
       command
           .add_option("--query", options->query,
@@ -158,10 +158,10 @@ void add_embed(Command& app, int& code) {
       .needs(query);
   command.add_flag("--no-truncate", options->whole,
                    "refuse texts longer than the model takes, which are cut otherwise");
-  add_picture_attention(command, options->attention);
+  add_image_attention(command, options->attention);
   add_common_options(command, options->common);
   command.footer(
-      "Prints a JSON object a line: text, tokens, truncated, vector; or picture, vector. Pooling, "
+      "Prints a JSON object a line: text, tokens, truncated, vector; or image, vector. Pooling, "
       "normalization, "
       "prompts and the\n"
       "longest text are read from the files that sentence-transformers writes beside a model.\n\n"

@@ -33,7 +33,7 @@ struct GenerateArguments {
   ConversationOptions conversation;
   SpeculationOptions speculation;
   std::string prompt, prompt_file, cache;
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
   uint32_t tokens = 0, steps = 0;
   bool stats = false, ignore_end = false, raw = false;
 };
@@ -60,8 +60,10 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint
           {"reused_tokens", s.reused_tokens},
           {"new_tokens", s.new_tokens},
           {"steps", s.decode_steps},
-          {"pictures", s.pictures},
-          {"picture_seconds", s.picture_seconds},
+          {"images", s.images},
+          {"image_seconds", s.image_seconds},
+          {"pictures", s.images},                // deprecated name
+          {"picture_seconds", s.image_seconds},  // deprecated name
           {"prefill_seconds", s.prefill_seconds},
           {"decode_seconds", s.decode_seconds},
           {"attention_seconds", s.attention_seconds},
@@ -99,8 +101,8 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
   tell("prefill           {:.1f} tokens/s ({} tokens, {} of them held already, {:.3f} s)\n",
        per_second(s.prompt_tokens - s.reused_tokens, s.prefill_seconds), s.prompt_tokens,
        s.reused_tokens, s.prefill_seconds);
-  if (s.pictures > 0)
-    tell("pictures          {:.3f} s for {}, or parts of such\n", s.picture_seconds, s.pictures);
+  if (s.images > 0)
+    tell("images            {:.3f} s for {}, or parts of such\n", s.image_seconds, s.images);
   fmt::print(
       stderr,
       "decode            {:.1f} tokens/s ({} steps, {:.3f} s), {:.0f} % of the bandwidth floor\n",
@@ -149,7 +151,7 @@ void require_rewriting(const GenerateArguments& options) {
        "options of conversations"},
       {c.answer.any(), "grammars"},
       {!options.cache.empty(), "--prompt-cache"},
-      {!options.pictures.empty(), "pictures"},
+      {!options.images.empty(), "images"},
       {!options.speculation.draft.empty() || options.speculation.prompt_lookup > 0,
        "speculative decoding"},
       {options.ignore_end, "--ignore-end"},
@@ -202,7 +204,7 @@ int run(const GenerateArguments& options) {
   const std::shared_ptr<const OpenModel> model = open_model(options.model.model);
   if (model->family().capabilities.has(Capability::kRewriteText))
     return rewrite(options, model, prompt);
-  const PreparedPictures pictures = read_pictures(*model, options.pictures);
+  const PreparedImages images = read_images(*model, options.images);
   const std::shared_ptr<Device> device = open_tuned_device(options.common, options.model, *model);
   const std::shared_ptr<const ChatTemplate> asked = question_template(options, *model);
   TextGenerator generator =
@@ -220,7 +222,7 @@ int run(const GenerateArguments& options) {
                               .attention = !options.maps.file.empty(),
                               .steps_per_submission = options.steps,
                               .cancel = &cancel};
-  settings.pictures = pictures;
+  settings.images = images;
   std::optional<TextGenerator> draft = load_draft(options.speculation, options.model, device);
   apply(options.speculation, draft, settings);
   const std::string& system = options.conversation.system;
@@ -241,7 +243,8 @@ int run(const GenerateArguments& options) {
   Generation result;
   {
     const InterruptWatch watch(cancel);
-    const ChatMessage question = {"user", prompt, static_cast<uint32_t>(pictures.size())};
+    ChatMessage question = {"user", prompt};
+    question.images = static_cast<uint32_t>(images.size());
     result = generator.generate(asked ? asked->render(with_system(system, {question})) : prompt,
                                 settings);
   }
@@ -296,8 +299,8 @@ void add_generate(Command& app, int& code) {
                   "most tokens of the answer (default: what the context has room for)")
       .range(1, 16777216);
   command
-      .add_option("--image", options->pictures,
-                  "picture that the prompt asks about, of a model that sees them (PNG, JPEG, WebP, "
+      .add_option("--image", options->images,
+                  "image that the prompt asks about, of a model that sees them (PNG, JPEG, WebP, "
                   "PPM); may be given several times")
       .type_name("FILE");
   const Option raw =

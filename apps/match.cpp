@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/lines.h"
-#include "apps/pictures/pictures.h"
+#include "apps/images/images.h"
 #include "base/clock.h"
 #include "checkpoints/json.h"
 
@@ -33,15 +33,17 @@ int run_match(const MatchArguments& options) {
   Output output("");
   const auto start = Clock::now();
   size_t done = 0;
-  for_pictures("match", options.files, [&](size_t first, std::span<const Picture> pictures) {
-    const std::vector<PictureMatch> found = matcher.match(pictures, texts);
+  for_images("match", options.files, [&](size_t first, std::span<const Image> images) {
+    const std::vector<ImageMatch> found = matcher.match(images, texts);
     for (size_t i = 0; i < found.size(); ++i) {
       const std::string& file = options.files[first + i];
       const std::vector<float>& probabilities = found[i].probabilities;
       if (options.common.json) {
         nlohmann::json shares = nlohmann::json::object();
         for (size_t k = 0; k < texts.size(); ++k) shares[options.labels[k]] = probabilities[k];
-        output.line(json_line({{"picture", file},
+        output.line(json_line({{"image", file},
+                               {"picture", file},  // deprecated name
+
                                {"label", options.labels[found[i].best]},
                                {"probabilities", std::move(shares)},
                                {"logits", found[i].logits}}));
@@ -64,9 +66,9 @@ int run_match(const MatchArguments& options) {
 
 void add_match(Command& app, int& code) {
   const auto options = std::make_shared<MatchArguments>();
-  Command command = app.add_subcommand("match", "Say which of some labels fits a picture");
+  Command command = app.add_subcommand("match", "Say which of some labels fits an image");
   add_encoder_options(command, *options);
-  command.add_option("FILE", options->files, "pictures (PNG, JPEG, WebP, PPM)").required();
+  command.add_option("FILE", options->files, "images (PNG, JPEG, WebP, PPM)").required();
   command.add_option("--labels", options->labels, "what may be seen, with commas between")
       .required()
       .delimiter(',')
@@ -78,10 +80,10 @@ void add_match(Command& app, int& code) {
       .type_name("TEXT");
   add_common_options(command, options->common);
   command.footer(
-      "For models of pictures and texts in one space (CLIP, SigLIP). Prints the labels of each "
-      "picture, the most\n"
+      "For models of images and texts in one space (CLIP, SigLIP). Prints the labels of each "
+      "image, the most\n"
       "probable first. Those of CLIP add up to 1; those of SigLIP are each of its own.\n\n"
-      "Example: mulciber match -m clip-vit-base-patch32 --labels \"a dog,a cat\" picture.jpg");
+      "Example: mulciber match -m clip-vit-base-patch32 --labels \"a dog,a cat\" image.jpg");
   command.callback([options, &code] { code = run_match(*options); });
 }
 

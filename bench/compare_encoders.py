@@ -3,12 +3,12 @@
 
     bench/compare_encoders.py --model build/all-MiniLM-L6-v2 [--command build/mulciber] [--peers torch ctranslate2]
         [--python "tools/drivers/in_debian_testing.sh /opt/peers/bin/python"] [--drivers NAME=FILE.json ...]
-    bench/compare_encoders.py --task pictures --make-vit /tmp/vit-small
-    bench/compare_encoders.py --task pictures --model /tmp/vit-small --peers torch
+    bench/compare_encoders.py --task images --make-vit /tmp/vit-small
+    bench/compare_encoders.py --task images --model /tmp/vit-small --peers torch
     bench/compare_encoders.py --task speech --model build/whisper-tiny.en --sound talk.wav
 
 Every sentence has --tokens tokens, every batch --sentences of them; vectors are means, normalized. Images are noise
-of the model's size, --pictures of them (16 at most) in one batch; --make-vit writes a ViT-S/16 of random weights, which
+of the model's size, --images of them (16 at most) in one batch; --make-vit writes a ViT-S/16 of random weights, which
 computes as much as a trained one. A sound is 30 seconds or less, mono and of 16 kHz in a WAV file; all search for its
 text by --beams beams without timestamps, and the time is that of encoder and decoder, without features.
 
@@ -41,10 +41,12 @@ WORD = "the"  # one token of every vocabulary of English
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--task", choices=["texts", "pictures", "speech"], default="texts")
+    add("--task", choices=["texts", "images", "speech"], default="texts",
+        type=lambda task: "images" if task == "pictures" else task)  # deprecated name
     add("--model", help="folder that sentence-transformers or transformers reads")
-    add("--make-vit", metavar="FOLDER", help="write a model for --task pictures, and end")
-    add("--pictures", type=int, default=8, help="of a batch")
+    add("--make-vit", metavar="FOLDER", help="write a model for --task images, and end")
+    add("--images", type=int, default=8, help="of a batch")
+    add("--pictures", dest="images", type=int, default=argparse.SUPPRESS, help=argparse.SUPPRESS)  # deprecated name
     add("--sound", help="WAV file of --task speech")
     add("--beams", type=int, default=5)
     add("--command", default="build/mulciber")
@@ -111,20 +113,20 @@ def make_vit(folder: str) -> None:
     ViTImageProcessor().save_pretrained(folder)
 
 
-def write_pictures(options, folder: str) -> list[str]:
+def write_images(options, folder: str) -> list[str]:
     """Noise, the same for all contestants, as PPM files."""
     import random
 
     size = json.loads((Path(options.model) / "config.json").read_text())["image_size"]
     source = random.Random(7)
     paths = []
-    for i in range(options.pictures):
+    for i in range(options.images):
         paths.append(f"{folder}/{i}.ppm")
         Path(paths[-1]).write_bytes(f"P6 {size} {size} 255\n".encode() + source.randbytes(3 * size * size))
     return paths
 
 
-def torch_pictures(options):
+def torch_images(options):
     import numpy
     import torch
     from transformers import AutoModel
@@ -135,11 +137,11 @@ def torch_pictures(options):
     mean, deviation = (numpy.array(rules[key], numpy.float32).reshape(3, 1, 1) for key in ("image_mean", "image_std"))
     pixels = []
     with tempfile.TemporaryDirectory() as folder:
-        for path in write_pictures(options, folder):
+        for path in write_images(options, folder):
             header, data = Path(path).read_bytes().split(b"\n", 1)
             size = int(header.split()[1])
-            picture = numpy.frombuffer(data, numpy.uint8).reshape(size, size, 3).transpose(2, 0, 1)
-            pixels.append((picture.astype(numpy.float32) / 255 - mean) / deviation)
+            image = numpy.frombuffer(data, numpy.uint8).reshape(size, size, 3).transpose(2, 0, 1)
+            pixels.append((image.astype(numpy.float32) / 255 - mean) / deviation)
     pixels = torch.tensor(numpy.stack(pixels))
 
     def encode():
@@ -201,7 +203,7 @@ def ctranslate2_speech(options):
 
 
 PEERS = {("texts", "torch"): torch_encoder, ("texts", "ctranslate2"): ctranslate2_encoder,
-         ("pictures", "torch"): torch_pictures, ("speech", "torch"): torch_speech,
+         ("images", "torch"): torch_images, ("speech", "torch"): torch_speech,
          ("speech", "ctranslate2"): ctranslate2_speech}
 
 
@@ -230,7 +232,7 @@ class Peer:
     def __init__(self, options, peer: str):
         script = os.path.relpath(__file__)
         command = shlex.split(options.python) + [script, "--serve", peer, "--model", options.model]
-        for key in ("task", "tokens", "sentences", "batches", "threads", "pictures", "sound", "beams"):
+        for key in ("task", "tokens", "sentences", "batches", "threads", "images", "sound", "beams"):
             command += [f"--{key}", str(getattr(options, key))]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         hello = json.loads(self.process.stdout.readline() or sys.exit(f"{peer}: did not start"))
@@ -258,7 +260,7 @@ class Mulciber:
 
     def run(self, batches: int):
         """What was made of the first input, and the seconds of all batches."""
-        return {"texts": self.embed, "pictures": self.see, "speech": self.hear}[self.options.task](batches)
+        return {"texts": self.embed, "images": self.see, "speech": self.hear}[self.options.task](batches)
 
     def embed(self, batches: int):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
@@ -273,7 +275,7 @@ class Mulciber:
 
     def see(self, _: int):
         with tempfile.TemporaryDirectory() as folder:
-            found, stats = self.output(["embed", *write_pictures(self.options, folder)])
+            found, stats = self.output(["embed", *write_images(self.options, folder)])
         return json.loads(found.splitlines()[0])["vector"], float(re.search(r"([0-9.]+) device", stats).group(1))
 
     def hear(self, _: int):
@@ -323,8 +325,8 @@ def main() -> None:
     if options.task == "speech":
         count, unit, alike = sound_seconds(options.sound), "seconds of sound/s", "words"
     else:
-        count = options.pictures if options.task == "pictures" else options.sentences * options.batches
-        unit, alike = ("pictures/s" if options.task == "pictures" else "sentences/s"), f"cosine with {first.name}"
+        count = options.images if options.task == "images" else options.sentences * options.batches
+        unit, alike = ("images/s" if options.task == "images" else "sentences/s"), f"cosine with {first.name}"
     print(f"| | {unit} | least | most | {alike} |\n| --- | ---: | ---: | ---: | ---: |")
     for contestant in contestants:
         rates = sorted(count / value for value in seconds[contestant.name])

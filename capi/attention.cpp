@@ -30,7 +30,7 @@ VkBool32 mulciber_is_recorded(const MulciberTask* task) {
   if (!task) return VK_FALSE;
   return (task->attention && task->attention->recorded()) ||
          (task->embedding && task->embedding->recorded()) ||
-         (task->picture && task->picture->recorded());
+         (task->image && task->image->recorded());
 }
 
 MulciberStatus mulciber_attention_extent(MulciberContext* context, MulciberTask* task,

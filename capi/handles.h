@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "mulciber/embedding.h"
+#include "mulciber/image_task.h"
 #include "mulciber/mulciber_c.h"
-#include "mulciber/picture_task.h"
 #include "mulciber/text_encoder.h"
 
 struct MulciberContext {
@@ -46,7 +46,7 @@ struct MulciberTask {
   mulciber::GenerationTask* generation = nullptr;
   mulciber::AttentionTask* attention = nullptr;
   mulciber::EmbeddingTask* embedding = nullptr;
-  mulciber::PictureTask* picture = nullptr;
+  mulciber::ImageTask* image = nullptr;
   std::string text = {};
   std::shared_ptr<const void> shown = {};  // storage of the last call's result
 };

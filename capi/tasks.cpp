@@ -5,7 +5,7 @@
 
 #include "capi/handles.h"
 #include "capi/structures.h"
-#include "mulciber/picture_task.h"
+#include "mulciber/image_task.h"
 
 namespace mulciber::c {
 namespace {
@@ -53,10 +53,10 @@ MulciberTask* task_of(std::unique_ptr<EmbeddingTask> made) {
   return new MulciberTask{.task = std::move(made), .embedding = embedding};
 }
 
-/// Calls `call` with the EmbeddingTask or PictureTask behind a handle.
+/// Calls `call` with the EmbeddingTask or ImageTask behind a handle.
 template <typename Call>
 auto with_vector(MulciberTask* task, const Call& call) {
-  if (PictureTask* picture = given_to(task, "task").picture) return call(*picture);
+  if (ImageTask* image = given_to(task, "task").image) return call(*image);
   return call(given_to(task->embedding, "the task's vector"));
 }
 

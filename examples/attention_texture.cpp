@@ -12,8 +12,8 @@
 #include <string>
 
 #include "graphics_pipeline.h"
-#include "picture.frag.h"
-#include "picture.vert.h"
+#include "map.frag.h"
+#include "map.vert.h"
 
 namespace {
 
@@ -59,9 +59,9 @@ Settings read_arguments(int argc, char** argv) {
 }
 
 /// Draws a texture over an image.
-class Picture {
+class MapDrawing {
  public:
-  Picture(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent);
+  MapDrawing(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent);
   void draw(VkCommandBuffer commands) const;
   const DrawnImage& image() const { return target_.color; }
 
@@ -72,7 +72,7 @@ class Picture {
   VkDescriptorSet set_ = VK_NULL_HANDLE;
 };
 
-Picture::Picture(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent)
+MapDrawing::MapDrawing(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent)
     : target_(make_target(host, extent, false)) {
   const VkDevice device = host.device();
   // Devices need not support linear filtering of R32_SFLOAT, but all support this.
@@ -114,8 +114,8 @@ Picture::Picture(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent
   layout_info.setLayoutCount = 1;
   layout_info.pSetLayouts = &set_layout;
   check(vkCreatePipelineLayout(device, &layout_info, nullptr, &layout_), "vkCreatePipelineLayout");
-  pipeline_ = make_pipeline(device, {.vertex = host.make_shader(picture_vert),
-                                     .fragment = host.make_shader(picture_frag),
+  pipeline_ = make_pipeline(device, {.vertex = host.make_shader(map_vert),
+                                     .fragment = host.make_shader(map_frag),
                                      .layout = layout_,
                                      .render_pass = target_.render_pass,
                                      .extent = extent});
@@ -128,7 +128,7 @@ Picture::Picture(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent
   });
 }
 
-void Picture::draw(VkCommandBuffer commands) const {
+void MapDrawing::draw(VkCommandBuffer commands) const {
   target_.begin(commands);
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline_);
   vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout_, 0, 1, &set_, 0,
@@ -177,7 +177,7 @@ int main(int argc, char** argv) try {
   const VkExtent2D extent = attention.extent(settings.map.kind);
   const DrawnImage texture = host.make_image(
       extent, VK_FORMAT_R32_SFLOAT, VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_SAMPLED_BIT);
-  const Picture picture(host, texture, {extent.width * kTexel, extent.height * kTexel});
+  const MapDrawing drawing(host, texture, {extent.width * kTexel, extent.height * kTexel});
   while (!attention.done()) {
     frame(attention, [&](VkCommandBuffer commands) {
       if (!attention.recorded()) return;
@@ -186,12 +186,12 @@ int main(int argc, char** argv) try {
       image.format = texture.format;
       image.extent = texture.extent;
       attention.record_attention(commands, image, settings.map);
-      picture.draw(commands);
+      drawing.draw(commands);
     });
   }
 
-  const std::vector<uint8_t> pixels = host.read(picture.image());
-  if (!settings.image.empty()) write_ppm(settings.image, picture.image().extent, pixels);
+  const std::vector<uint8_t> pixels = host.read(drawing.image());
+  if (!settings.image.empty()) write_ppm(settings.image, drawing.image().extent, pixels);
   const mulciber::AttentionMaps maps =
       translator.translate(settings.text, {.attention = true}).attention.value();
   const float* expected = numbers(maps, settings.map, extent);
@@ -199,7 +199,7 @@ int main(int argc, char** argv) try {
   for (uint32_t query = 0; query < extent.height; ++query) {
     for (uint32_t key = 0; key < extent.width; ++key) {
       const size_t x = key * kTexel + kTexel / 2, y = query * kTexel + kTexel / 2;
-      const double shown = pixels[4 * (y * picture.image().extent.width + x)] / 255.0;
+      const double shown = pixels[4 * (y * drawing.image().extent.width + x)] / 255.0;
       const double number = expected[query * extent.width + key];
       worst = std::max(worst, std::abs(shown - number));
       largest = std::max(largest, shown);

@@ -1,7 +1,7 @@
 // Zachary's karate club (1977): 34 members, who met whom outside of the club, and which side each
 // took when it split. A graph attention network of two layers, which tools/train/karate.py trained
 // on the sides of two members, predicts the sides of all; its attention is drawn.
-//   graph_attention FOLDER [PICTURE.svg]
+//   graph_attention FOLDER [DRAWING.svg]
 // FOLDER is examples/karate. Half of the line between two members belongs to each of them, and is
 // as wide as the attention that this member pays to the other in the first layer.
 #include <algorithm>
@@ -146,7 +146,7 @@ float largest_difference(const std::map<std::string, FloatArray>& expected,
 
 int main(int argc, char** argv) try {
   if (argc < 2 || argc > 3) {
-    std::fprintf(stderr, "usage: graph_attention FOLDER [PICTURE.svg]\n");
+    std::fprintf(stderr, "usage: graph_attention FOLDER [DRAWING.svg]\n");
     return 2;
   }
   const std::string folder = argv[1];

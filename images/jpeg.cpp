@@ -17,7 +17,7 @@ namespace mulciber {
 
 #ifndef MULCIBER_READS_JPEG
 
-StoredPicture decode_jpeg(std::span<const std::byte>, const std::string& where) {
+StoredImage decode_jpeg(std::span<const std::byte>, const std::string& where) {
   throw ModelError(where, "is a JPEG file, and this build reads none",
                    "install libjpeg-dev and build anew, or give another format");
 }
@@ -53,13 +53,13 @@ class JpegReader {
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
 
-  StoredPicture decode() {
+  StoredImage decode() {
     if (!read_header()) refuse();
-    check_picture_size(jpeg_.image_width, jpeg_.image_height, where_);
-    StoredPicture stored = {empty_picture(jpeg_.image_width, jpeg_.image_height)};
+    check_image_size(jpeg_.image_width, jpeg_.image_height, where_);
+    StoredImage stored = {empty_image(jpeg_.image_width, jpeg_.image_height)};
     stored.orientation = orientation_;
     line_.resize(size_t{jpeg_.image_width} * 4);
-    if (!read_lines(stored.picture.rgb.data())) refuse();
+    if (!read_lines(stored.image.rgb.data())) refuse();
     return stored;
   }
 
@@ -127,7 +127,7 @@ class JpegReader {
 
 }  // namespace
 
-StoredPicture decode_jpeg(std::span<const std::byte> bytes, const std::string& where) {
+StoredImage decode_jpeg(std::span<const std::byte> bytes, const std::string& where) {
   return JpegReader(bytes, where).decode();
 }
 

@@ -13,7 +13,7 @@ namespace mulciber {
 
 #ifndef MULCIBER_READS_PNG
 
-StoredPicture decode_png(std::span<const std::byte>, const std::string& where) {
+StoredImage decode_png(std::span<const std::byte>, const std::string& where) {
   throw ModelError(where, "is a PNG file, and this build reads none",
                    "install libpng-dev and build anew, or give another format");
 }
@@ -43,16 +43,16 @@ class PngReader {
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
 
-  StoredPicture decode() {
+  StoredImage decode() {
     check_chunks();
     if (!read_header()) refuse(problem_);
-    check_picture_size(width_, height_, where_);
+    check_image_size(width_, height_, where_);
     if (stored_bytes_ / kMostFromByte > bytes_.size()) refuse("ends before its pixels do");
     // Every format is converted to 8-bit RGB.
     if (!choose_form() || row_bytes_ != size_t{width_} * 3) refuse(problem_);
-    StoredPicture stored = {empty_picture(width_, height_)};
+    StoredImage stored = {empty_image(width_, height_)};
     std::vector<png_bytep> rows(height_);
-    for (size_t y = 0; y < height_; ++y) rows[y] = &stored.picture.rgb[y * row_bytes_];
+    for (size_t y = 0; y < height_; ++y) rows[y] = &stored.image.rgb[y * row_bytes_];
     if (!read_rows(rows.data())) refuse(problem_);
     stored.orientation = orientation_;
     return stored;
@@ -137,7 +137,7 @@ class PngReader {
 
 }  // namespace
 
-StoredPicture decode_png(std::span<const std::byte> bytes, const std::string& where) {
+StoredImage decode_png(std::span<const std::byte> bytes, const std::string& where) {
   return PngReader(bytes, where).decode();
 }
 

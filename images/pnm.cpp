@@ -49,27 +49,27 @@ class PnmHeader {
 
 }  // namespace
 
-StoredPicture decode_pnm(std::span<const std::byte> bytes, const std::string& where) {
+StoredImage decode_pnm(std::span<const std::byte> bytes, const std::string& where) {
   PnmHeader header(bytes, where);
   const uint64_t width = header.number(), height = header.number(), largest = header.number();
-  check_picture_size(width, height, where);
+  check_image_size(width, height, where);
   if (largest < 1 || largest > 65535)
     throw ModelError(where, "has a largest value that is not from 1 to 65535", "");
   const uint64_t channels = bytes[1] == std::byte{'6'} ? 3 : 1, size = largest > 255 ? 2 : 1;
   const std::span<const std::byte> pixels = header.rest();
   if (pixels.size() < width * height * channels * size)
     throw ModelError(where, "ends before its pixels do", "it was cut off");
-  Picture picture = empty_picture(static_cast<uint32_t>(width), static_cast<uint32_t>(height));
+  Image image = empty_image(static_cast<uint32_t>(width), static_cast<uint32_t>(height));
   for (uint64_t i = 0; i < width * height; ++i) {
     for (uint64_t channel = 0; channel < 3; ++channel) {
       const uint64_t from = (i * channels + std::min(channel, channels - 1)) * size;
       uint64_t value = static_cast<uint64_t>(pixels[from]);
       if (size == 2) value = value << 8 | static_cast<uint64_t>(pixels[from + 1]);
-      picture.rgb[i * 3 + channel] =
+      image.rgb[i * 3 + channel] =
           static_cast<uint8_t>((std::min(value, largest) * 255 + largest / 2) / largest);
     }
   }
-  return {std::move(picture)};
+  return {std::move(image)};
 }
 
 }  // namespace mulciber

@@ -20,7 +20,7 @@ uint32_t side_of(const ConfigReader& config, const char* key) {
 }
 
 /// Reads a size given as a number or as {"height", "width"}.
-PictureProcessor::Size size_of(const ConfigReader& config, const char* key) {
+ImageProcessor::Size size_of(const ConfigReader& config, const char* key) {
   if (config.value(key).is_number()) {
     const uint32_t side = side_of(config, key);
     return {side, side};
@@ -46,7 +46,7 @@ std::array<double, 3> channels_of(const ConfigReader& config, const char* key) {
   return values;
 }
 
-void read_resizing(const ConfigReader& config, PictureProcessor& processor) {
+void read_resizing(const ConfigReader& config, ImageProcessor& processor) {
   if (!config.boolean_or("do_resize", true)) return;
   const auto filter = config.integer_or("resample", 2, 0, 5);
   processor.filter = static_cast<Resampling>(filter);
@@ -69,8 +69,8 @@ void read_resizing(const ConfigReader& config, PictureProcessor& processor) {
   }
 }
 
-void read_tiling(const ConfigReader& config, PictureProcessor& processor) {
-  PictureTiling& tiling = processor.tiling.emplace();
+void read_tiling(const ConfigReader& config, ImageProcessor& processor) {
+  ImageTiling& tiling = processor.tiling.emplace();
   processor.filter = static_cast<Resampling>(config.integer_or("resample", 1, 0, 5));
   if (config.boolean_or("do_resize", true))
     tiling.longer_side = side_of(config.object("size"), "longest_edge");
@@ -78,8 +78,8 @@ void read_tiling(const ConfigReader& config, PictureProcessor& processor) {
   tiling.splits = config.boolean_or("do_image_splitting", true);
 }
 
-PictureProcessor read_processor(const ConfigReader& config) {
-  PictureProcessor processor;
+ImageProcessor read_processor(const ConfigReader& config) {
+  ImageProcessor processor;
   const bool tiles = config.has("max_image_size");
   tiles ? read_tiling(config, processor) : read_resizing(config, processor);
   if (config.boolean_or("do_center_crop", false)) {
@@ -107,19 +107,19 @@ PictureProcessor read_processor(const ConfigReader& config) {
 
 }  // namespace
 
-Picture PictureProcessor::operator()(const Picture& picture) const {
-  check_picture_size(picture.width, picture.height, "picture");
-  Picture result = picture;
+Image ImageProcessor::operator()(const Image& image) const {
+  check_image_size(image.width, image.height, "image");
+  Image result = image;
   if (stretched_to) {
-    result = resize(picture, stretched_to->width, stretched_to->height, filter);
+    result = resize(image, stretched_to->width, stretched_to->height, filter);
   } else if (shorter_side) {
-    const uint64_t side = *shorter_side, shorter = std::min(picture.width, picture.height),
-                   longer = std::max(picture.width, picture.height);
+    const uint64_t side = *shorter_side, shorter = std::min(image.width, image.height),
+                   longer = std::max(image.width, image.height);
     const uint64_t other = side * longer / shorter;
-    const bool upright = picture.width <= picture.height;
+    const bool upright = image.width <= image.height;
     const uint64_t width = upright ? side : other, height = upright ? other : side;
-    check_picture_size(width, height, "picture, its shorter side resized,");
-    result = resize(picture, static_cast<uint32_t>(width), static_cast<uint32_t>(height), filter);
+    check_image_size(width, height, "image, its shorter side resized,");
+    result = resize(image, static_cast<uint32_t>(width), static_cast<uint32_t>(height), filter);
   }
   if (cropped_to) {
     // An image that is too small is centred on black; if an odd number of lines is missing, the
@@ -138,16 +138,16 @@ namespace {
 
 /// Size of an image whose longer side is scaled to a length, computed and rounded like in
 /// transformers' Idefics3.
-PictureProcessor::Size longer_side_as(uint32_t width, uint32_t height, uint32_t side) {
+ImageProcessor::Size longer_side_as(uint32_t width, uint32_t height, uint32_t side) {
   constexpr uint32_t kMostTransformers = 4096;
-  const auto scaled = [](PictureProcessor::Size size, uint32_t longer, uint32_t step) {
+  const auto scaled = [](ImageProcessor::Size size, uint32_t longer, uint32_t step) {
     const double ratio = static_cast<double>(size.width) / size.height;
     const bool wide = size.width >= size.height;
     auto other = static_cast<uint32_t>(wide ? longer / ratio : longer * ratio);
     other = std::max((other + step - 1) / step * step, 1u);
-    return wide ? PictureProcessor::Size{longer, other} : PictureProcessor::Size{other, longer};
+    return wide ? ImageProcessor::Size{longer, other} : ImageProcessor::Size{other, longer};
   };
-  PictureProcessor::Size size = scaled({width, height}, side, 2);
+  ImageProcessor::Size size = scaled({width, height}, side, 2);
   if (std::max(size.width, size.height) > kMostTransformers)
     size = scaled(size, kMostTransformers, 1);
   return size;
@@ -155,13 +155,13 @@ PictureProcessor::Size longer_side_as(uint32_t width, uint32_t height, uint32_t 
 
 }  // namespace
 
-PictureTiles PictureProcessor::tiles(const Picture& picture) const {
-  if (!tiling) return {.pictures = {(*this)(picture)}};
-  check_picture_size(picture.width, picture.height, "picture");
-  Picture whole = picture;
+ImageTiles ImageProcessor::tiles(const Image& image) const {
+  if (!tiling) return {.images = {(*this)(image)}};
+  check_image_size(image.width, image.height, "image");
+  Image whole = image;
   if (tiling->longer_side > 0) {
-    const Size size = longer_side_as(picture.width, picture.height, tiling->longer_side);
-    whole = resize(picture, size.width, size.height, filter);
+    const Size size = longer_side_as(image.width, image.height, tiling->longer_side);
+    whole = resize(image, size.width, size.height, filter);
   }
   const uint32_t side = tiling->side;
   const auto in_tiles = [&](uint32_t length) { return (length + side - 1) / side * side; };
@@ -175,24 +175,23 @@ PictureTiles PictureProcessor::tiles(const Picture& picture) const {
       size.height = in_tiles(whole.height);
       size.width = in_tiles(static_cast<uint32_t>(size.height * ratio));
     }
-    check_picture_size(size.width, size.height, "picture in whole tiles");
+    check_image_size(size.width, size.height, "image in whole tiles");
     whole = resize(whole, size.width, size.height, filter);
   }
-  PictureTiles tiles;
+  ImageTiles tiles;
   if (tiling->splits && (whole.width > side || whole.height > side)) {
     tiles.rows = whole.height / side;
     tiles.columns = whole.width / side;
     for (uint32_t row = 0; row < tiles.rows; ++row)
       for (uint32_t column = 0; column < tiles.columns; ++column)
-        tiles.pictures.push_back(
+        tiles.images.push_back(
             crop(whole, int64_t{column} * side, int64_t{row} * side, side, side));
   }
-  tiles.pictures.push_back(resize(whole, side, side, filter));
+  tiles.images.push_back(resize(whole, side, side, filter));
   return tiles;
 }
 
-PictureProcessor read_picture_processor(const ModelFiles& files,
-                                        const std::filesystem::path& folder) {
+ImageProcessor read_image_processor(const ModelFiles& files, const std::filesystem::path& folder) {
   const auto path = folder / "preprocessor_config.json";
   // This file exists since transformers 5.
   if (const auto whole = folder / "processor_config.json";
@@ -203,16 +202,16 @@ PictureProcessor read_picture_processor(const ModelFiles& files,
   }
   if (!files.exists(path))
     throw ModelError(folder.string(), "has no preprocessor_config.json",
-                     "it says how pictures become what the model reads: download it with the "
+                     "it says how images become what the model reads: download it with the "
                      "model");
   const Json document = read_json(files.open(path));
   return read_processor(ConfigReader(document, path.string(), kProcessorRemedy));
 }
 
-std::vector<uint32_t> pixel_words(const Picture& picture) {
-  std::vector<uint32_t> words(uint64_t{picture.width} * picture.height);
+std::vector<uint32_t> pixel_words(const Image& image) {
+  std::vector<uint32_t> words(uint64_t{image.width} * image.height);
   for (size_t i = 0; i < words.size(); ++i) {
-    const uint8_t* pixel = &picture.rgb[i * 3];
+    const uint8_t* pixel = &image.rgb[i * 3];
     words[i] = uint32_t{pixel[0]} | uint32_t{pixel[1]} << 8 | uint32_t{pixel[2]} << 16;
   }
   return words;

@@ -86,11 +86,11 @@ uint8_t rounded_byte(int64_t sum) {
 }
 constexpr int64_t kHalf = int64_t{1} << (kPrecision - 1);
 
-Picture resized_across(const Picture& picture, uint32_t width, const ResizeFilter& filter) {
-  const std::vector<Taps> taps = taps_of(picture.width, width, filter);
-  Picture result = empty_picture(width, picture.height);
-  for (uint32_t y = 0; y < picture.height; ++y) {
-    const uint8_t* line = &picture.rgb[uint64_t{y} * picture.width * 3];
+Image resized_across(const Image& image, uint32_t width, const ResizeFilter& filter) {
+  const std::vector<Taps> taps = taps_of(image.width, width, filter);
+  Image result = empty_image(width, image.height);
+  for (uint32_t y = 0; y < image.height; ++y) {
+    const uint8_t* line = &image.rgb[uint64_t{y} * image.width * 3];
     uint8_t* to = &result.rgb[uint64_t{y} * width * 3];
     for (uint32_t x = 0; x < width; ++x) {
       const uint8_t* pixel = line + uint64_t{taps[x].first} * 3;
@@ -103,14 +103,14 @@ Picture resized_across(const Picture& picture, uint32_t width, const ResizeFilte
   return result;
 }
 
-Picture resized_down(const Picture& picture, uint32_t height, const ResizeFilter& filter) {
-  const std::vector<Taps> taps = taps_of(picture.height, height, filter);
-  Picture result = empty_picture(picture.width, height);
-  const uint64_t stride = uint64_t{picture.width} * 3;
+Image resized_down(const Image& image, uint32_t height, const ResizeFilter& filter) {
+  const std::vector<Taps> taps = taps_of(image.height, height, filter);
+  Image result = empty_image(image.width, height);
+  const uint64_t stride = uint64_t{image.width} * 3;
   std::vector<int64_t> sums(stride);
   for (uint32_t y = 0; y < height; ++y) {
     std::ranges::fill(sums, kHalf);
-    const uint8_t* line = picture.rgb.data() + taps[y].first * stride;
+    const uint8_t* line = image.rgb.data() + taps[y].first * stride;
     for (const int32_t weight : taps[y].weights) {
       for (uint64_t i = 0; i < stride; ++i) sums[i] += int64_t{weight} * line[i];
       line += stride;
@@ -121,13 +121,13 @@ Picture resized_down(const Picture& picture, uint32_t height, const ResizeFilter
   return result;
 }
 
-Picture nearest(const Picture& picture, uint32_t width, uint32_t height) {
-  Picture result = empty_picture(width, height);
+Image nearest(const Image& image, uint32_t width, uint32_t height) {
+  Image result = empty_image(width, height);
   for (uint32_t y = 0; y < height; ++y) {
-    const auto from_y = static_cast<uint64_t>((y + 0.5) * picture.height / height);
+    const auto from_y = static_cast<uint64_t>((y + 0.5) * image.height / height);
     for (uint32_t x = 0; x < width; ++x) {
-      const auto from_x = static_cast<uint64_t>((x + 0.5) * picture.width / width);
-      std::copy_n(&picture.rgb[(from_y * picture.width + from_x) * 3], 3,
+      const auto from_x = static_cast<uint64_t>((x + 0.5) * image.width / width);
+      std::copy_n(&image.rgb[(from_y * image.width + from_x) * 3], 3,
                   &result.rgb[(uint64_t{y} * width + x) * 3]);
     }
   }
@@ -136,25 +136,25 @@ Picture nearest(const Picture& picture, uint32_t width, uint32_t height) {
 
 }  // namespace
 
-Picture resize(const Picture& picture, uint32_t width, uint32_t height, Resampling filter) {
-  check_picture_size(width, height, "picture to be resized to");
-  check_picture_size(width, picture.height, "picture to be resized to");
-  if (filter == Resampling::kNearest) return nearest(picture, width, height);
+Image resize(const Image& image, uint32_t width, uint32_t height, Resampling filter) {
+  check_image_size(width, height, "image to be resized to");
+  check_image_size(width, image.height, "image to be resized to");
+  if (filter == Resampling::kNearest) return nearest(image, width, height);
   const ResizeFilter form = filter_of(filter);
-  if (picture.width == width)
-    return picture.height == height ? picture : resized_down(picture, height, form);
-  const Picture across = resized_across(picture, width, form);
-  return picture.height == height ? across : resized_down(across, height, form);
+  if (image.width == width)
+    return image.height == height ? image : resized_down(image, height, form);
+  const Image across = resized_across(image, width, form);
+  return image.height == height ? across : resized_down(across, height, form);
 }
 
-Picture crop(const Picture& picture, int64_t left, int64_t top, uint32_t width, uint32_t height) {
-  check_picture_size(width, height, "picture to be cut to");
-  Picture result = empty_picture(width, height);
+Image crop(const Image& image, int64_t left, int64_t top, uint32_t width, uint32_t height) {
+  check_image_size(width, height, "image to be cut to");
+  Image result = empty_image(width, height);
   const int64_t begin = std::max<int64_t>(0, -left),
-                end = std::min<int64_t>(width, int64_t{picture.width} - left);
+                end = std::min<int64_t>(width, int64_t{image.width} - left);
   for (int64_t y = 0; y < height && begin < end; ++y) {
-    if (y + top < 0 || y + top >= picture.height) continue;
-    std::copy_n(&picture.rgb[static_cast<uint64_t>(((y + top) * picture.width + begin + left) * 3)],
+    if (y + top < 0 || y + top >= image.height) continue;
+    std::copy_n(&image.rgb[static_cast<uint64_t>(((y + top) * image.width + begin + left) * 3)],
                 (end - begin) * 3, result.rgb.begin() + (y * width + begin) * 3);
   }
   return result;

@@ -1,7 +1,7 @@
 // Resizes images like PIL does.
 #pragma once
 
-#include "mulciber/picture.h"
+#include "mulciber/image.h"
 
 namespace mulciber {
 
@@ -15,13 +15,13 @@ enum class Resampling {
   kHamming = 5
 };
 
-/// Returns `picture` in a new size. When it becomes smaller a filter widens with the step, so that
+/// Returns `image` in a new size. When it becomes smaller a filter widens with the step, so that
 /// every pixel counts (antialiasing). Coefficients are integers with 22 bits after the point and
 /// each of the two passes rounds to bytes, like in Pillow, so that results are equal. Throws
 /// ModelError when a side is 0 or above 65535.
-Picture resize(const Picture& picture, uint32_t width, uint32_t height, Resampling filter);
+Image resize(const Image& image, uint32_t width, uint32_t height, Resampling filter);
 
 /// The part of an image that begins at (left, top); pixels outside of the image are black.
-Picture crop(const Picture& picture, int64_t left, int64_t top, uint32_t width, uint32_t height);
+Image crop(const Image& image, int64_t left, int64_t top, uint32_t width, uint32_t height);
 
 }  // namespace mulciber

@@ -12,7 +12,7 @@ namespace mulciber {
 
 #ifndef MULCIBER_READS_WEBP
 
-StoredPicture decode_webp(std::span<const std::byte>, const std::string& where) {
+StoredImage decode_webp(std::span<const std::byte>, const std::string& where) {
   throw ModelError(where, "is a WebP file, and this build reads none",
                    "install libwebp-dev and build anew, or give another format");
 }
@@ -39,7 +39,7 @@ std::span<const std::byte> chunk_of(std::span<const std::byte> file, std::string
 
 }  // namespace
 
-StoredPicture decode_webp(std::span<const std::byte> bytes, const std::string& where) {
+StoredImage decode_webp(std::span<const std::byte> bytes, const std::string& where) {
   const auto refuse = [&](const char* problem) {
     throw ModelError(where, std::string("is a WebP file that cannot be read: ") + problem,
                      "it is damaged or was cut off");
@@ -48,13 +48,13 @@ StoredPicture decode_webp(std::span<const std::byte> bytes, const std::string& w
   WebPBitstreamFeatures features;
   if (WebPGetFeatures(data, bytes.size(), &features) != VP8_STATUS_OK)
     refuse("it has no whole header");
-  check_picture_size(static_cast<uint64_t>(features.width), static_cast<uint64_t>(features.height),
-                     where);
+  check_image_size(static_cast<uint64_t>(features.width), static_cast<uint64_t>(features.height),
+                   where);
   if (features.has_animation)
-    throw ModelError(where, "is an animation", "give a picture that stands still");
-  StoredPicture stored = {
-      empty_picture(static_cast<uint32_t>(features.width), static_cast<uint32_t>(features.height))};
-  std::vector<uint8_t>& rgb = stored.picture.rgb;
+    throw ModelError(where, "is an animation", "give an image that stands still");
+  StoredImage stored = {
+      empty_image(static_cast<uint32_t>(features.width), static_cast<uint32_t>(features.height))};
+  std::vector<uint8_t>& rgb = stored.image.rgb;
   if (!WebPDecodeRGBInto(data, bytes.size(), rgb.data(), rgb.size(), features.width * 3))
     refuse("its pixels do not decode");
   std::span<const std::byte> exif = chunk_of(bytes, "EXIF");

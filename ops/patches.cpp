@@ -25,12 +25,12 @@ void check_pixels(const ProgramBuilder& builder, const Tensor& pixels,
                       pixels.shape[1] == options.channels;
   if (pixels.shape.elements() == 0 || (!bytes && !planes))
     refuse(fmt::format("pixels are {} {}", name_of(pixels.type), pixels.shape.to_string()),
-           "give (pictures, channels, height, width) f32, or (pictures, height, width) u32");
+           "give (images, channels, height, width) f32, or (images, height, width) u32");
   const int last = static_cast<int>(pixels.shape.rank()) - 1;
   if (pixels.shape[last] % options.size != 0 || pixels.shape[last - 1] % options.size != 0)
     refuse(fmt::format("{} by {} pixels are not whole patches of {}", pixels.shape[last],
                        pixels.shape[last - 1], options.size),
-           "cut or resize the picture before");
+           "cut or resize the image before");
   if (options.result != DataType::kF32 && options.result != DataType::kF16)
     refuse(fmt::format("the result cannot be {}", name_of(options.result)), "ask for f32 or f16");
 }
@@ -50,7 +50,7 @@ Tensor unfold_patches(ProgramBuilder& builder, const Tensor& pixels, const Patch
                      fmt::format("{} bytes of pixels and {} of patches pass what one descriptor "
                                  "covers",
                                  pixels.bytes(), y.bytes()),
-                     "take fewer pictures at a time");
+                     "take fewer images at a time");
   const Kernel& kernel =
       builder.select({Op::kUnfoldPatches, {options.result, options.result}, kAnyShape});
   const uint64_t elements = y.shape.elements();

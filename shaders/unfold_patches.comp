@@ -16,16 +16,16 @@ PARAMS(UnfoldPatchesParams)
 // Words of four bytes, (image, y, x); or f32, (image, channel, y, x).
 BUFFER(0, readonly, pixels, uint)
 
-float channel_of(uint picture, uint y, uint x, uint channel) {
+float channel_of(uint image, uint y, uint x, uint channel) {
   uint pixel = y * params.width + x, area = params.height * params.width;
   vec4 scale = vec4(params.scale_0, params.scale_1, params.scale_2, params.scale_3);
   vec4 shift = vec4(params.shift_0, params.shift_1, params.shift_2, params.shift_3);
   float value;
   if (BYTES == 1) {
-    uint word = AT(pixels, picture * area + pixel);
+    uint word = AT(pixels, image * area + pixel);
     value = float((word >> (8 * channel)) & 255u);
   } else {
-    value = uintBitsToFloat(AT(pixels, (picture * CHANNELS + channel) * area + pixel));
+    value = uintBitsToFloat(AT(pixels, (image * CHANNELS + channel) * area + pixel));
   }
   return value * scale[channel] + shift[channel];
 }
@@ -33,12 +33,12 @@ float channel_of(uint picture, uint y, uint x, uint channel) {
 float element(uint at) {
   uint columns = CHANNELS * SIZE * SIZE;
   uint row = at / columns, column = at - row * columns;
-  uint picture = row / params.rows, token = row - picture * params.rows;
+  uint image = row / params.rows, token = row - image * params.rows;
   if (token < params.zero_rows) return 0;
   uint patch_number = token - params.zero_rows, across = params.width / SIZE;
   uint channel = column / (SIZE * SIZE), inside = column - channel * (SIZE * SIZE);
   uint line = inside / SIZE;
-  return channel_of(picture, patch_number / across * SIZE + line,
+  return channel_of(image, patch_number / across * SIZE + line,
                     patch_number % across * SIZE + inside - line * SIZE, channel);
 }
 

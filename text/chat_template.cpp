@@ -62,7 +62,7 @@ std::map<std::string, std::string> gguf_special_tokens(const GgufFile& file) {
   return tokens;
 }
 
-Value picture_part() {
+Value image_part() {
   jinja::Dict part;
   part.set(Value::string("type"), Value::string("image"));
   return Value::dict(std::move(part));
@@ -102,7 +102,7 @@ Value message_list(std::span<const ChatMessage> messages) {
     jinja::Dict dict;
     dict.set(Value::string("role"), Value::string(jinja::valid_utf8(message.role)));
     const Value content = Value::string(jinja::valid_utf8(message.content));
-    std::vector<Value> parts(message.pictures, picture_part());
+    std::vector<Value> parts(message.images, image_part());
     if (!parts.empty()) parts.push_back(text_part(content));
     dict.set(Value::string("content"), parts.empty() ? content : Value::list(std::move(parts)));
     list.push_back(Value::dict(std::move(dict)));
@@ -232,7 +232,7 @@ std::string ChatTemplate::render_json(std::string_view messages,
   return render(std::move(list), options);
 }
 
-void ChatTemplate::show_pictures_as(std::string placeholder) {
+void ChatTemplate::show_images_as(std::string placeholder) {
   placeholder_ = std::move(placeholder);
   // A template that takes lists of parts prints the text of a part; others throw, or print the list
   // itself.

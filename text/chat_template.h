@@ -65,7 +65,7 @@ class ChatTemplate {
   /// template supports lists of parts ({"type": "image"}, {"type": "text", "text": ...}), like the
   /// templates of transformers' processors, messages have such lists as content. Otherwise the
   /// content is a text with the placeholder on a line of its own for each image.
-  void show_pictures_as(std::string placeholder);
+  void show_images_as(std::string placeholder);
   /// Whether the template writes plain text: special tokens in it do not count as such, and the
   /// tokens that begin a text are still to be added.
   bool plain() const { return plain_; }

@@ -14,7 +14,7 @@ constexpr std::string_view kHelp[] = {
     "/system TEXT    begin a new conversation with this system prompt (without TEXT: with none)",
     "/retry          answer the last question again",
     "/history        show the conversation so far",
-    "/image FILE     show a picture before the next question, to a model that sees them",
+    "/image FILE     show an image before the next question, to a model that sees them",
     "/exit           leave (so does Ctrl-D)",
     "Ctrl-C stops an answer. A line that ends in \\ goes on in the next.",
 };
@@ -28,13 +28,13 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 Chat::Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal,
-           std::string system_prompt, ChatRenderOptions options, ChatPictures pictures)
+           std::string system_prompt, ChatRenderOptions options, ChatImages images)
     : template_(chat_template),
       generate_(std::move(generate)),
       terminal_(terminal),
       system_prompt_(std::move(system_prompt)),
       options_(std::move(options)),
-      pictures_(std::move(pictures)) {
+      images_(std::move(images)) {
   options_.add_generation_prompt = true;
   reset();
 }
@@ -42,15 +42,14 @@ Chat::Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTermina
 void Chat::reset() {
   messages_.clear();
   shown_ = 0;
-  if (pictures_.keep) pictures_.keep(0);
+  if (images_.keep) images_.keep(0);
   if (!system_prompt_.empty()) messages_.push_back({"system", system_prompt_});
 }
 
 bool Chat::show(const std::string& file) {
   try {
-    if (!pictures_.show)
-      throw ModelError("the model", "sees no pictures", "talk with one that does");
-    pictures_.show(file);
+    if (!images_.show) throw ModelError("the model", "sees no images", "talk with one that does");
+    images_.show(file);
     ++shown_;
     return true;
   } catch (const ModelError& error) {
@@ -60,13 +59,13 @@ bool Chat::show(const std::string& file) {
 }
 
 void Chat::take_back() {
-  shown_ += messages_.back().pictures;
+  shown_ += messages_.back().images;
   messages_.pop_back();
 }
 
-size_t Chat::pictures() const {
+size_t Chat::images() const {
   size_t count = 0;
-  for (const ChatMessage& message : messages_) count += message.pictures;
+  for (const ChatMessage& message : messages_) count += message.images;
   return count;
 }
 
@@ -115,13 +114,13 @@ Chat::Next Chat::command(const std::string& line) {
     else
       answer();
   } else if (name == "/image") {
-    if (show(std::string(rest))) terminal_.notice("The next question is about this picture.");
+    if (show(std::string(rest))) terminal_.notice("The next question is about this image.");
   } else if (name == "/history") {
     if (messages_.empty()) terminal_.notice("Nothing was said yet.");
     for (const ChatMessage& message : messages_) {
-      std::string pictures;
-      for (uint32_t i = 0; i < message.pictures; ++i) pictures += "[picture] ";
-      terminal_.notice(message.role + ": " + pictures + message.content);
+      std::string images;
+      for (uint32_t i = 0; i < message.images; ++i) images += "[image] ";
+      terminal_.notice(message.role + ": " + images + message.content);
     }
   } else {
     if (name != "/help") terminal_.notice(fmt::format("There is no command {}. These are:", name));
@@ -131,7 +130,8 @@ Chat::Next Chat::command(const std::string& line) {
 }
 
 bool Chat::ask(const std::string& question) {
-  messages_.push_back({"user", question, std::exchange(shown_, 0)});
+  messages_.push_back({"user", question});
+  messages_.back().images = std::exchange(shown_, 0);
   return answer();
 }
 

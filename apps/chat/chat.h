@@ -36,7 +36,7 @@ using ChatGenerate = std::function<ChatAnswer(
     const std::string& prompt, const std::function<void(std::string_view)>& on_text)>;
 
 /// The images of a conversation, where the model sees any.
-struct ChatPictures {
+struct ChatImages {
   /// Adds an image to those of later prompts. Throws ModelError where it cannot be shown.
   std::function<void(const std::string& file)> show;
   /// Drops all images but the first `count`.
@@ -47,7 +47,7 @@ class Chat {
  public:
   /// The references must outlive the object. options: for every rendering.
   Chat(const ChatTemplate& chat_template, ChatGenerate generate, ChatTerminal& terminal,
-       std::string system_prompt = {}, ChatRenderOptions options = {}, ChatPictures pictures = {});
+       std::string system_prompt = {}, ChatRenderOptions options = {}, ChatImages images = {});
 
   /// Shows an image before the next question; false, after a notice, when it could not be shown.
   bool show(const std::string& file);
@@ -62,7 +62,7 @@ class Chat {
   /// The messages so far, with the system prompt.
   const std::vector<ChatMessage>& messages() const { return messages_; }
   /// How many images these messages have: those shown first.
-  size_t pictures() const;
+  size_t images() const;
   const std::string& system_prompt() const { return system_prompt_; }
 
  private:
@@ -79,7 +79,7 @@ class Chat {
   ChatTerminal& terminal_;
   std::string system_prompt_;
   ChatRenderOptions options_;
-  ChatPictures pictures_;
+  ChatImages images_;
   std::vector<ChatMessage> messages_;
   uint32_t shown_ = 0;  // images before the next question
 };

@@ -20,7 +20,7 @@ struct ChatArguments {
   SamplingOptions sampling;
   ConversationOptions conversation;
   SpeculationOptions speculation;
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
   uint32_t tokens = 0;
   bool stats = false;
 };
@@ -59,14 +59,14 @@ int run(const ChatArguments& options) {
       options.sampling, conversation_sampling(generator.default_sampling(), chat_template));
   tell(sampling, generator.default_sampling());
   std::optional<Chat> chat;
-  PreparedPictures pictures;
-  ChatPictures shows;
-  if (!picture_placeholder(*model).empty())
+  PreparedImages images;
+  ChatImages shows;
+  if (!image_placeholder(*model).empty())
     shows = {.show =
                  [&](const std::string& file) {
-                   pictures.push_back(prepare_picture(*model, read_picture(file)));
+                   images.push_back(prepare_image(*model, read_image(file)));
                  },
-             .keep = [&](size_t count) { pictures.resize(count); }};
+             .keep = [&](size_t count) { images.resize(count); }};
   uint64_t left_out = 0;
   const ChatGenerate generate = [&](const std::string& prompt,
                                     const std::function<void(std::string_view)>& on_text) {
@@ -76,8 +76,8 @@ int run(const ChatArguments& options) {
         .sampling = sampling, .max_new_tokens = options.tokens, .cancel = &cancel};
     apply(options.speculation, draft, settings);
     settings.grammar = grammar;
-    settings.pictures = pictures;
-    settings.pictures.resize(chat->pictures());
+    settings.images = images;
+    settings.images.resize(chat->images());
     apply(options.conversation, &chat_template, chat->system_prompt(), generator, settings);
     std::string text;
     WithoutFirstBlanks without_first_blanks;
@@ -105,8 +105,8 @@ int run(const ChatArguments& options) {
   Console console;
   chat.emplace(chat_template, generate, console, options.conversation.system, ChatRenderOptions{},
                shows);
-  for (const std::string& file : options.pictures) {
-    prepare_picture(*model, read_picture(file));  // throws where it cannot be shown
+  for (const std::string& file : options.images) {
+    prepare_image(*model, read_image(file));  // throws where it cannot be shown
     chat->show(file);
   }
   chat->run();
@@ -125,8 +125,8 @@ void add_chat(Command& app, int& code) {
                   "most tokens of an answer (default: what the context has room for)")
       .range(1, 16777216);
   command
-      .add_option("--image", options->pictures,
-                  "picture that the first question is about, of a model that sees them; may be "
+      .add_option("--image", options->images,
+                  "image that the first question is about, of a model that sees them; may be "
                   "given several times")
       .type_name("FILE");
   add_sampling_options(command, options->sampling);

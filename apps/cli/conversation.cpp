@@ -43,11 +43,10 @@ void add_conversation_options(Command& command, ConversationOptions& options) {
   add_grammar_options(command, options.answer);
 }
 
-PreparedPictures read_pictures(const OpenModel& model, const std::vector<std::string>& files) {
-  PreparedPictures pictures;
-  for (const std::string& file : files)
-    pictures.push_back(prepare_picture(model, read_picture(file)));
-  return pictures;
+PreparedImages read_images(const OpenModel& model, const std::vector<std::string>& files) {
+  PreparedImages images;
+  for (const std::string& file : files) images.push_back(prepare_image(model, read_image(file)));
+  return images;
 }
 
 std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& options,
@@ -73,7 +72,7 @@ void apply(const ConversationOptions& options, const ChatTemplate* chat_template
     // A template writes special tokens itself, unless it is one of plain text.
     settings.add_special = chat_template->plain();
     // Images are tokens that stand in the text.
-    settings.parse_special = !chat_template->plain() || !settings.pictures.empty();
+    settings.parse_special = !chat_template->plain() || !settings.images.empty();
     settings.stop.insert(settings.stop.end(), chat_template->stops().begin(),
                          chat_template->stops().end());
   }

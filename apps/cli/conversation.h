@@ -32,7 +32,7 @@ std::shared_ptr<const ChatTemplate> chosen_template(const ConversationOptions& o
 
 /// Reads images from files, for prompts of a model. Throws ModelError where the model sees no
 /// images.
-PreparedPictures read_pictures(const OpenModel& model, const std::vector<std::string>& files);
+PreparedImages read_images(const OpenModel& model, const std::vector<std::string>& files);
 
 /// The messages with the system prompt before them, if there is one.
 std::vector<ChatMessage> with_system(const std::string& system, std::vector<ChatMessage> messages);

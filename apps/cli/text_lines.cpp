@@ -74,7 +74,7 @@ void add_encoder_options(Command& command, EncoderArguments& arguments) {
   command
       .add_option(
           "-m,--model", arguments.model,
-          "Hugging Face folder of an encoder-only model of texts or pictures, or GGUF file of "
+          "Hugging Face folder of an encoder-only model of texts or images, or GGUF file of "
           "texts; embed: also of a decoder")
       .required()
       .type_name("DIR|FILE");

@@ -47,8 +47,8 @@ glm::mat4 Camera::view_projection(float aspect) const {
   return projection * glm::lookAtRH(eye(), target_, glm::vec3(0, 1, 0));
 }
 
-float Camera::pixels_per_unit(glm::vec2 picture) const {
-  return picture.y / (2 * std::tan(fitted(picture.x / picture.y) / 2));
+float Camera::pixels_per_unit(glm::vec2 frame) const {
+  return frame.y / (2 * std::tan(fitted(frame.x / frame.y) / 2));
 }
 
 }  // namespace mulciber::viewer

@@ -18,7 +18,7 @@ class Camera {
   glm::mat4 view_projection(float aspect) const;
   glm::vec3 eye() const;
   /// Pixels of an object one unit long at a distance of one, in an image of this size.
-  float pixels_per_unit(glm::vec2 picture) const;
+  float pixels_per_unit(glm::vec2 frame) const;
 
  private:
   /// The field of view, in radians, at which a narrow image also holds the width of the scene.

@@ -41,7 +41,7 @@ std::optional<Options> read_options(int argc, char** argv, int& code) {
       ->check(CLI::IsMember({"light", "dark"}));
   app.add_option("--scale", options.scale, "2: everything twice as large; else the monitor's")
       ->check(CLI::Range(0.5, 4.0));
-  app.add_option("--width", options.width, "of the window or picture, pixels of scale 1")
+  app.add_option("--width", options.width, "of the window or image, pixels of scale 1")
       ->check(CLI::Range(320, 8192))
       ->capture_default_str();
   app.add_option("--height", options.height, "likewise")

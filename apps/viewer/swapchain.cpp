@@ -112,7 +112,7 @@ std::optional<uint32_t> Swapchain::acquire(size_t slot) {
   return index;
 }
 
-void Swapchain::copy(VkCommandBuffer commands, VkImage picture, VkExtent2D extent, uint32_t index) {
+void Swapchain::copy(VkCommandBuffer commands, VkImage image, VkExtent2D extent, uint32_t index) {
   change_layout(commands, images_[index], VK_IMAGE_LAYOUT_UNDEFINED,
                 VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 0, VK_ACCESS_TRANSFER_WRITE_BIT);
   VkImageBlit region = {};  // formats may differ in the order of their channels
@@ -121,7 +121,7 @@ void Swapchain::copy(VkCommandBuffer commands, VkImage picture, VkExtent2D exten
                           1};
   region.dstOffsets[1] = {static_cast<int32_t>(extent_.width), static_cast<int32_t>(extent_.height),
                           1};
-  vkCmdBlitImage(commands, picture, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, images_[index],
+  vkCmdBlitImage(commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, images_[index],
                  VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region, VK_FILTER_NEAREST);
   change_layout(commands, images_[index], VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
                 VK_IMAGE_LAYOUT_PRESENT_SRC_KHR, VK_ACCESS_TRANSFER_WRITE_BIT, 0);

@@ -25,7 +25,7 @@ class Swapchain {
   /// The next image, in the frame of this slot; none: make() must be called again.
   std::optional<uint32_t> acquire(size_t slot);
   /// Records the copy of an image whose layout is TRANSFER_SRC_OPTIMAL.
-  void copy(VkCommandBuffer commands, VkImage picture, VkExtent2D extent, uint32_t index);
+  void copy(VkCommandBuffer commands, VkImage image, VkExtent2D extent, uint32_t index);
   /// False where make() must be called again.
   bool present(uint32_t index);
 

@@ -37,16 +37,16 @@ Viewer::Viewer(Options options)
       window_(make_window(options_)),
       device_(options_.device, window_ ? window_->surface_needs() : SurfaceNeeds{}),
       frames_(device_),
-      picture_(device_),
+      render_target_(device_),
       view_(first_view(options_, window_.get())),
-      interface_(device_, picture_.render_pass(), window_.get(), options_.font, view_.scale),
-      drawing_(device_, picture_.render_pass()),
+      interface_(device_, render_target_.render_pass(), window_.get(), options_.font, view_.scale),
+      drawing_(device_, render_target_.render_pass()),
       session_(device_, frames_, {.beams = options_.beams, .max_new_tokens = options_.tokens}) {
   if (window_) swapchain_ = std::make_unique<Swapchain>(device_);
   const auto scaled = [&](uint32_t pixels) {
     return static_cast<uint32_t>(std::lround(static_cast<float>(pixels) * view_.scale));
   };
-  if (!window_) picture_.resize({scaled(options_.width), scaled(options_.height)});
+  if (!window_) render_target_.resize({scaled(options_.width), scaled(options_.height)});
 }
 
 Viewer::~Viewer() { vkDeviceWaitIdle(device_.handle()); }
@@ -100,7 +100,7 @@ void Viewer::fit_to_window() {
   if (!window_ || !remake_) return;
   device_.wait_idle();
   if (!swapchain_->make(window_->extent())) return;
-  picture_.resize(swapchain_->extent());
+  render_target_.resize(swapchain_->extent());
   remake_ = false;
 }
 
@@ -206,7 +206,7 @@ bool Viewer::draw_frame(bool computes) {
   }
   frames_.network_ends();
 
-  const VkExtent2D extent = picture_.extent();
+  const VkExtent2D extent = render_target_.extent();
   const Theme& theme = view_.theme();
   apply(theme, view_.scale);
   interface_.begin(extent);
@@ -217,7 +217,7 @@ bool Viewer::draw_frame(bool computes) {
   control(view_, layout, session_, wishes);
   prepare(layout);
   draw_interface(layout, wishes);
-  picture_.begin(commands_, theme.background);
+  render_target_.begin(commands_, theme.background);
   if (shown_.maps) {
     DrawnMap tiles = shown_.map;
     drawing_.draw_tiles(commands_, layout.scene, tiles);
@@ -228,7 +228,7 @@ bool Viewer::draw_frame(bool computes) {
 
   const std::optional<uint32_t> image = window_ ? swapchain_->acquire(slot) : std::nullopt;
   if (image) {
-    swapchain_->copy(commands_, picture_.image(), extent, *image);
+    swapchain_->copy(commands_, render_target_.image(), extent, *image);
     frames_.submit(swapchain_->acquired(slot), swapchain_->drawn(*image));
     remake_ = !swapchain_->present(*image);
   } else {
@@ -273,7 +273,7 @@ void Viewer::run() {
   }
   frames_.wait();
   if (!options_.screenshot.empty())
-    write_png(options_.screenshot, picture_.extent(), picture_.read());
+    write_png(options_.screenshot, render_target_.extent(), render_target_.read());
   if (!options_.report.empty())
     write_report(options_.report, {.view = view_,
                                    .session = session_,

@@ -9,7 +9,7 @@
 #include "apps/viewer/drawing.h"
 #include "apps/viewer/frames.h"
 #include "apps/viewer/options.h"
-#include "apps/viewer/picture.h"
+#include "apps/viewer/render_target.h"
 #include "apps/viewer/session.h"
 #include "apps/viewer/swapchain.h"
 #include "apps/viewer/user_interface.h"
@@ -53,7 +53,7 @@ class Viewer {
   std::unique_ptr<Window> window_;
   GraphicsDevice device_;
   Frames frames_;
-  Picture picture_;
+  RenderTarget render_target_;
   View view_;
   UserInterface interface_;
   Drawing drawing_;

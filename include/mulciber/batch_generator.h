@@ -63,9 +63,9 @@ struct BatchRequest {
   std::string prompt;
   bool add_special = true, parse_special = true;  // see GenerateOptions
   std::vector<uint32_t> prompt_ids;               // used instead of the three above unless empty
-  /// Images of the prompt, see GenerateOptions::pictures. prompt_ids then include the images'
+  /// Images of the prompt, see GenerateOptions::images. prompt_ids then include the images'
   /// tokens: tokenize the result of expand_prompt().
-  std::vector<std::shared_ptr<const PreparedPicture>> pictures;
+  std::vector<std::shared_ptr<const PreparedImage>> images;
   std::optional<Sampling> sampling;  // none: default_sampling()
   /// Random number stream: give each answer drawn with one seed its own.
   uint32_t stream = 0;
@@ -123,8 +123,14 @@ struct BatchStatistics {
   double load_seconds = 0;
   uint64_t requests = 0, ended = 0, cancelled = 0;
   uint64_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
-  uint64_t pictures = 0;       // images, or tiles of images, that the vision tower encoded
-  double picture_seconds = 0;  // time spent encoding them
+  union {
+    uint64_t images = 0;  // images, or tiles of images, that the vision tower encoded
+    uint64_t pictures [[deprecated("use images")]];
+  };
+  union {
+    double image_seconds = 0;  // time spent encoding them
+    double picture_seconds [[deprecated("use image_seconds")]];
+  };
   union {
     uint64_t preemptions = 0;  // because pages ran out
     [[deprecated("use preemptions")]] uint64_t gave_way;

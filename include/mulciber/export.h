@@ -6,3 +6,10 @@
 #else
 #define MULCIBER_API
 #endif
+
+// Marks a name that the next version drops.
+#if defined(__GNUC__)
+#define MULCIBER_DEPRECATED(message) __attribute__((deprecated(message)))
+#else
+#define MULCIBER_DEPRECATED(message)
+#endif

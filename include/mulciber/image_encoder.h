@@ -13,15 +13,18 @@
 #include <vector>
 
 #include "mulciber/device.h"
+#include "mulciber/image.h"
 #include "mulciber/load_options.h"
 #include "mulciber/open_model.h"
-#include "mulciber/picture.h"
 
 namespace mulciber {
 
 /// Batches of images.
-struct PictureBatchOptions {
-  uint32_t batch_pictures = 16;  // most images in a batch
+struct ImageBatchOptions {
+  union {
+    uint32_t batch_images = 16;  // most images in a batch
+    uint32_t batch_pictures [[deprecated("use batch_images")]];
+  };
   /// Called after every batch with the numbers of finished and of all images.
   std::function<void(size_t done, size_t total)> progress;
   /// Read between batches; once true, the call returns with the images that are complete.
@@ -29,8 +32,12 @@ struct PictureBatchOptions {
 };
 
 /// Counts and times of the last call, and of loading where marked "load".
-struct PictureStatistics {
-  size_t pictures = 0, batches = 0;
+struct ImageStatistics {
+  union {
+    size_t images = 0;
+    size_t pictures [[deprecated("use images")]];
+  };
+  size_t batches = 0;
   double load_seconds = 0;     // load: files to device
   double resize_seconds = 0;   // resizing to the model's input, on the CPU
   double prepare_seconds = 0;  // building and recording programs
@@ -41,24 +48,24 @@ struct PictureStatistics {
   uint64_t peak_device_bytes = 0;       // most bytes allocated at once
 };
 
-enum class PicturePoolingChoice {
+enum class ImagePoolingChoice {
   kModel,  // the model's own pooling: the class token, or an attention pooling head
   kMean,   // the mean of the hidden states of all patches
 };
 
-struct PictureEmbedOptions {
-  PicturePoolingChoice pooling = PicturePoolingChoice::kModel;
+struct ImageEmbedOptions {
+  ImagePoolingChoice pooling = ImagePoolingChoice::kModel;
   bool normalize = false;  // vectors of length 1
-  PictureBatchOptions batch;
+  ImageBatchOptions batch;
 };
 
-struct PictureVector {
+struct ImageVector {
   std::vector<float> values;
   bool complete = false;  // false: cancelled before this image was done
 };
 
 /// Attention maps of an image, and their rollout through the layers.
-struct PictureAttention {
+struct ImageAttention {
   uint32_t layers = 0, heads = 0;
   uint32_t rows = 0, columns = 0;  // patches down and across
   /// (layers, heads, rows, columns): attention of the class token to each patch; for models without
@@ -67,7 +74,7 @@ struct PictureAttention {
   /// (rows, columns): attention rollout, the product over layers of (A + I) / 2, where A is the
   /// mean of the layer's heads. Source: Abnar and Zuidema 2020, arXiv:2005.00928.
   std::vector<float> rollout;
-  Picture seen;  // the image as the model reads it: resized and cropped
+  Image seen;  // the image as the model reads it: resized and cropped
 };
 
 /// A vision transformer (a Hugging Face folder with a preprocessor_config.json) on a device.
@@ -85,28 +92,28 @@ class MULCIBER_API ImageEncoder {
   ImageEncoder& operator=(ImageEncoder&&) noexcept;
 
   /// Embeddings of images, in their order. Throws ModelError when the model cannot take an image.
-  std::vector<PictureVector> embed(std::span<const Picture> pictures,
-                                   const PictureEmbedOptions& options = {});
-  PictureVector embed(const Picture& picture, const PictureEmbedOptions& options = {});
+  std::vector<ImageVector> embed(std::span<const Image> images,
+                                 const ImageEmbedOptions& options = {});
+  ImageVector embed(const Image& image, const ImageEmbedOptions& options = {});
   /// Attention maps of one image.
-  PictureAttention attention(const Picture& picture);
+  ImageAttention attention(const Image& image);
 
-  const PictureStatistics& statistics() const;
+  const ImageStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
 
  private:
-  friend class PictureTask;  // mulciber/picture_task.h
+  friend class ImageTask;  // mulciber/image_task.h
   struct Impl;
   std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
 
-struct PictureLabels {
+struct ImageLabels {
   /// Probabilities in the order of labels(): their sum is 1, or they are independent if
   /// several_labels().
   std::vector<float> probabilities;
   std::vector<float> logits;
   uint32_t best = 0;      // the most probable label
-  bool complete = false;  // see PictureVector
+  bool complete = false;  // see ImageVector
 };
 
 /// A vision transformer with a classification head.
@@ -121,14 +128,14 @@ class MULCIBER_API ImageClassifier {
   ImageClassifier(ImageClassifier&&) noexcept;
   ImageClassifier& operator=(ImageClassifier&&) noexcept;
 
-  std::vector<PictureLabels> classify(std::span<const Picture> pictures,
-                                      const PictureBatchOptions& options = {});
-  PictureLabels classify(const Picture& picture, const PictureBatchOptions& options = {});
-  PictureAttention attention(const Picture& picture);
+  std::vector<ImageLabels> classify(std::span<const Image> images,
+                                    const ImageBatchOptions& options = {});
+  ImageLabels classify(const Image& image, const ImageBatchOptions& options = {});
+  ImageAttention attention(const Image& image);
 
   const std::vector<std::string>& labels() const;
   bool several_labels() const;
-  const PictureStatistics& statistics() const;
+  const ImageStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
 
  private:
@@ -136,12 +143,12 @@ class MULCIBER_API ImageClassifier {
   std::unique_ptr<Impl> impl_;
 };
 
-struct PictureMatch {
+struct ImageMatch {
   /// One probability for each text: CLIP's add up to 1, SigLIP's are independent.
   std::vector<float> probabilities;
   std::vector<float> logits;  // scaled cosines
   uint32_t best = 0;
-  bool complete = false;  // see PictureVector
+  bool complete = false;  // see ImageVector
 };
 
 /// A model with one embedding space for images and texts (CLIP, SigLIP). It rates how well texts
@@ -159,19 +166,28 @@ class MULCIBER_API ImageTextMatcher {
 
   /// Rates all texts for each image. texts: UTF-8. Throws ModelError when a text has more tokens
   /// than the model takes.
-  std::vector<PictureMatch> match(std::span<const Picture> pictures,
-                                  std::span<const std::string> texts,
-                                  const PictureBatchOptions& options = {});
+  std::vector<ImageMatch> match(std::span<const Image> images, std::span<const std::string> texts,
+                                const ImageBatchOptions& options = {});
   /// Text embeddings of length 1, in the space of the image embeddings.
   std::vector<std::vector<float>> embed_texts(std::span<const std::string> texts);
 
   bool probabilities_add_up() const;
-  const PictureStatistics& statistics() const;
+  const ImageStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Deprecated names of version 0.1.
+using PictureBatchOptions [[deprecated("use ImageBatchOptions")]] = ImageBatchOptions;
+using PictureStatistics [[deprecated("use ImageStatistics")]] = ImageStatistics;
+using PicturePoolingChoice [[deprecated("use ImagePoolingChoice")]] = ImagePoolingChoice;
+using PictureEmbedOptions [[deprecated("use ImageEmbedOptions")]] = ImageEmbedOptions;
+using PictureVector [[deprecated("use ImageVector")]] = ImageVector;
+using PictureAttention [[deprecated("use ImageAttention")]] = ImageAttention;
+using PictureLabels [[deprecated("use ImageLabels")]] = ImageLabels;
+using PictureMatch [[deprecated("use ImageMatch")]] = ImageMatch;
 
 }  // namespace mulciber

@@ -1,5 +1,5 @@
 // The public C++ interface, without the headers that need Vulkan's: mulciber/embedding.h and
-// mulciber/picture_task.h, for applications that lend their own VkDevice.
+// mulciber/image_task.h, for applications that lend their own VkDevice.
 #pragma once
 
 #include "mulciber/attention.h"
@@ -9,12 +9,12 @@
 #include "mulciber/error.h"
 #include "mulciber/grammar.h"
 #include "mulciber/graph_attention.h"
+#include "mulciber/image.h"
 #include "mulciber/image_encoder.h"
+#include "mulciber/image_text_reader.h"
 #include "mulciber/model_loader.h"
 #include "mulciber/open_model.h"
-#include "mulciber/picture.h"
-#include "mulciber/picture_reader.h"
-#include "mulciber/prompt_pictures.h"
+#include "mulciber/prompt_images.h"
 #include "mulciber/sampling.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"

@@ -127,7 +127,7 @@ MULCIBER_API uint32_t mulciber_embedding_width(const MulciberTextEncoder* encode
 MULCIBER_API uint32_t mulciber_embedding_tokens(const MulciberTask* task);
 /* Record a copy of the embedding, or of the hidden states, after the last slice: for a text's task
  * mulciber_vector_width() floats, or as many for each token; for an image's task
- * (mulciber_c_pictures.h) the sizes that mulciber_describe_picture() gives. */
+ * (mulciber_c_images.h) the sizes that mulciber_describe_image() gives. */
 MULCIBER_API MulciberStatus mulciber_record_vector(MulciberContext* context, MulciberTask* task,
                                                    VkCommandBuffer commands,
                                                    const MulciberHostBuffer* buffer);

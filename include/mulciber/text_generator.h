@@ -17,7 +17,7 @@
 #include "mulciber/grammar.h"
 #include "mulciber/load_options.h"
 #include "mulciber/open_model.h"
-#include "mulciber/prompt_pictures.h"
+#include "mulciber/prompt_images.h"
 #include "mulciber/sampling.h"
 #include "mulciber/text_scores.h"
 
@@ -61,9 +61,12 @@ struct GeneratorOptions {
 /// read as U+FFFD.
 struct ChatMessage {
   std::string role, content;
-  /// Number of images before the content, for a vision-language model. GenerateOptions::pictures of
+  /// Number of images before the content, for a vision-language model. GenerateOptions::images of
   /// the prompt lists the images of all messages, in their order.
-  uint32_t pictures = 0;
+  union {
+    uint32_t images = 0;
+    uint32_t pictures [[deprecated("use images")]];
+  };
 };
 
 class TextGenerator;
@@ -80,10 +83,10 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // texts that end an answer and are not part of it
   bool add_special = true;        // add the model's first special tokens: <s>, <bos> ...
   bool parse_special = true;      // read special tokens that are spelled out in the prompt
-  /// Images from prepare_picture(), one for each picture_placeholder() of the prompt, in their
+  /// Images from prepare_image(), one for each image_placeholder() of the prompt, in their
   /// order; they come first if the prompt has no placeholder. Only for generate() of a model loaded
   /// with GeneratorOptions::sequences of 1, without shift, attention and speculative decoding.
-  std::vector<std::shared_ptr<const PreparedPicture>> pictures;
+  std::vector<std::shared_ptr<const PreparedImage>> images;
   bool ignore_end = false;  // continue after the model's own end of text
   /// Guided decoding: a mask allows only tokens that lead to a text of the grammar, and the model's
   /// end of text where a text is complete. When the grammar allows nothing more, the answer ends
@@ -197,9 +200,15 @@ struct GenerateStatistics {
     [[deprecated("use draft_tokens")]] uint64_t proposed_tokens;
   };
   uint64_t accepted_tokens = 0;  // draft tokens that the model chose too
-  uint64_t pictures = 0;         // images, or tiles of images, that the vision tower encoded
-  double picture_seconds = 0;    // time spent encoding them
-  double build_seconds = 0;      // building and recording programs
+  union {
+    uint64_t images = 0;  // images, or tiles of images, that the vision tower encoded
+    uint64_t pictures [[deprecated("use images")]];
+  };
+  union {
+    double image_seconds = 0;  // time spent encoding them
+    double picture_seconds [[deprecated("use image_seconds")]];
+  };
+  double build_seconds = 0;  // building and recording programs
   double prefill_seconds = 0;
   double decode_seconds = 0;       // recomputation of GenerateOptions::shift included
   double attention_seconds = 0;    // extra pass for GenerateOptions::attention

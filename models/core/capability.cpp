@@ -14,12 +14,12 @@ constexpr CapabilityRow kRows[] = {
     {Capability::kEncodeText, "encode text", "turns texts into vectors", "embed"},
     {Capability::kClassify, "classify", "classifies", "classify"},
     {Capability::kAnswer, "answer", "finds answers in passages", "answer"},
-    {Capability::kEncodePictures, "encode pictures", "turns pictures into vectors", "embed"},
-    {Capability::kClassifyPictures, "classify pictures", "labels pictures", "classify"},
-    {Capability::kMatch, "match", "matches pictures with texts", "match"},
+    {Capability::kEncodeImages, "encode images", "turns images into vectors", "embed"},
+    {Capability::kClassifyImages, "classify images", "labels images", "classify"},
+    {Capability::kMatch, "match", "matches images with texts", "match"},
     {Capability::kHear, "hear", "transcribes speech", "transcribe"},
-    {Capability::kReadPictures, "read pictures", "reads what stands in pictures", "read"},
-    {Capability::kSeePictures, "see pictures", "answers about pictures", "generate"},
+    {Capability::kReadImageText, "read text in images", "reads the text in images", "read"},
+    {Capability::kSeeImages, "see images", "answers about images", "generate"},
 };
 
 constexpr bool in_order() {

@@ -16,12 +16,12 @@ enum class Capability {
   kEncodeText,    // models/core/encoding_model.h, also for the next two
   kClassify,
   kAnswer,
-  kEncodePictures,  // models/vision/seeing_model.h, also for the next two
-  kClassifyPictures,
+  kEncodeImages,  // models/vision/seeing_model.h, also for the next two
+  kClassifyImages,
   kMatch,
-  kHear,          // models/speech/speech_model.h
-  kReadPictures,  // models/vision/picture_reader_model.h
-  kSeePictures,   // models/generation/picture_embedder.h, beside kContinueText
+  kHear,           // models/speech/speech_model.h
+  kReadImageText,  // models/vision/image_text_reader_model.h
+  kSeeImages,      // models/generation/image_embedder.h, beside kContinueText
 };
 
 struct CapabilityRow {

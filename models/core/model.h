@@ -11,7 +11,7 @@ namespace mulciber {
 
 class EncodingModel;
 class LanguageModel;
-class PictureReaderModel;
+class ImageTextReaderModel;
 class SeeingModel;
 class SpeechModel;
 class TranslationModel;
@@ -54,7 +54,7 @@ class Model {
   virtual EncodingModel* encodes_text() { return nullptr; }
   virtual SeeingModel* sees() { return nullptr; }
   virtual SpeechModel* hears() { return nullptr; }
-  virtual PictureReaderModel* reads() { return nullptr; }
+  virtual ImageTextReaderModel* reads() { return nullptr; }
 };
 
 }  // namespace mulciber

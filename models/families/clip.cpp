@@ -6,7 +6,7 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kPicturePrefixes[] = {"vision_model."};
+constexpr const char* kVisionPrefixes[] = {"vision_model."};
 constexpr const char* kTextPrefixes[] = {"text_model."};
 
 // Wrong end-of-text id in CLIP's first checkpoints; their tokenizer uses another.
@@ -47,32 +47,32 @@ void read_text_tower(const ConfigReader& config, TextTower& tower) {
   tower.positions = "embeddings.position_embedding";
 }
 
-void read_clip_pictures(const ConfigReader& config, PictureTower& tower) {
-  read_picture_tower(config, tower);
-  tower.names = clip_names(kPicturePrefixes);
+void read_clip_vision(const ConfigReader& config, VisionTower& tower) {
+  read_vision_tower(config, tower);
+  tower.names = clip_names(kVisionPrefixes);
   tower.hidden = static_cast<uint32_t>(config.integer("intermediate_size", 1, kWidest));
   tower.patches = "embeddings.patch_embedding";
   tower.positions = "embeddings.position_embedding.weight";
   tower.positions_in_batch = false;
 }
 
-void finish_clip_tower(const ConfigReader& config, PictureTower& tower) {
+void finish_clip_tower(const ConfigReader& config, VisionTower& tower) {
   tower.norm_epsilon = 1e-5f;
-  read_clip_pictures(config, tower);
+  read_clip_vision(config, tower);
   tower.patch_bias = false;
   tower.first_tokens = {"embeddings.class_embedding"};
   tower.embedding_norm = "pre_layrnorm";
 }
 
 VisionConfig read_clip(const ConfigReader& config) {
-  const Json pictures = with_defaults(config, "vision_config",
-                                      {{"hidden_size", 768},
-                                       {"intermediate_size", 3072},
-                                       {"num_hidden_layers", 12},
-                                       {"num_attention_heads", 12},
-                                       {"image_size", 224},
-                                       {"patch_size", 32},
-                                       {"hidden_act", "quick_gelu"}});
+  const Json images = with_defaults(config, "vision_config",
+                                    {{"hidden_size", 768},
+                                     {"intermediate_size", 3072},
+                                     {"num_hidden_layers", 12},
+                                     {"num_attention_heads", 12},
+                                     {"image_size", 224},
+                                     {"patch_size", 32},
+                                     {"hidden_act", "quick_gelu"}});
   const Json texts = with_defaults(config, "text_config",
                                    {{"vocab_size", 49408},
                                     {"hidden_size", 512},
@@ -82,11 +82,11 @@ VisionConfig read_clip(const ConfigReader& config) {
                                     {"max_position_embeddings", 77},
                                     {"eos_token_id", 49407},
                                     {"hidden_act", "quick_gelu"}});
-  const ConfigReader picture_reader(pictures, config.where() + ": vision_config", config.remedy());
+  const ConfigReader image_reader(images, config.where() + ": vision_config", config.remedy());
   const ConfigReader text_reader(texts, config.where() + ": text_config", config.remedy());
   VisionConfig vision;
-  PictureTower& tower = vision.pictures;
-  finish_clip_tower(picture_reader, tower);
+  VisionTower& tower = vision.tower;
+  finish_clip_tower(image_reader, tower);
   tower.pooled_norm = "post_layernorm";
   TextTower text;
   text.norm_epsilon = 1e-5f;
@@ -100,14 +100,14 @@ VisionConfig read_clip(const ConfigReader& config) {
 }
 
 VisionConfig read_siglip(const ConfigReader& config) {
-  const Json pictures = with_defaults(config, "vision_config",
-                                      {{"hidden_size", 768},
-                                       {"intermediate_size", 3072},
-                                       {"num_hidden_layers", 12},
-                                       {"num_attention_heads", 12},
-                                       {"image_size", 224},
-                                       {"patch_size", 16},
-                                       {"hidden_act", "gelu_pytorch_tanh"}});
+  const Json images = with_defaults(config, "vision_config",
+                                    {{"hidden_size", 768},
+                                     {"intermediate_size", 3072},
+                                     {"num_hidden_layers", 12},
+                                     {"num_attention_heads", 12},
+                                     {"image_size", 224},
+                                     {"patch_size", 16},
+                                     {"hidden_act", "gelu_pytorch_tanh"}});
   const Json texts = with_defaults(config, "text_config",
                                    {{"vocab_size", 32000},
                                     {"hidden_size", 768},
@@ -117,13 +117,13 @@ VisionConfig read_siglip(const ConfigReader& config) {
                                     {"max_position_embeddings", 64},
                                     {"pad_token_id", 1},
                                     {"hidden_act", "gelu_pytorch_tanh"}});
-  const ConfigReader picture_reader(pictures, config.where() + ": vision_config", config.remedy());
+  const ConfigReader image_reader(images, config.where() + ": vision_config", config.remedy());
   const ConfigReader text_reader(texts, config.where() + ": text_config", config.remedy());
   VisionConfig vision;
-  PictureTower& tower = vision.pictures;
-  read_clip_pictures(picture_reader, tower);
+  VisionTower& tower = vision.tower;
+  read_clip_vision(image_reader, tower);
   tower.names.final_norm = "post_layernorm";
-  tower.pooling = PicturePooling::kAttention;
+  tower.pooling = VisionPooling::kAttention;
   tower.attention_head = "head";
   TextTower text;
   read_text_tower(text_reader, text);
@@ -133,7 +133,7 @@ VisionConfig read_siglip(const ConfigReader& config) {
       text_reader.integer_or("pad_token_id", 1, 0, std::int64_t{text.vocabulary} - 1));
   if (text_reader.integer_or("projection_size", text.width, 1, kWidest) != text.width ||
       text.width != tower.width)
-    text_reader.fail("hidden_size", "is another than that of the pictures");
+    text_reader.fail("hidden_size", "is another than that of the images");
   vision.texts = text;
   vision.logit_bias = true;
   return vision;
@@ -141,21 +141,21 @@ VisionConfig read_siglip(const ConfigReader& config) {
 
 }  // namespace
 
-PictureTower read_clip_tower(const ConfigReader& config) {
-  PictureTower tower;
+VisionTower read_clip_tower(const ConfigReader& config) {
+  VisionTower tower;
   finish_clip_tower(config, tower);
   return tower;
 }
 
-PictureTower read_siglip_tower(const ConfigReader& config) {
-  PictureTower tower;
-  read_clip_pictures(config, tower);
+VisionTower read_siglip_tower(const ConfigReader& config) {
+  VisionTower tower;
+  read_clip_vision(config, tower);
   return tower;
 }
 
 constinit const VisionFamily kClip = {
-    "clip", {Capability::kEncodePictures, Capability::kMatch}, read_clip};
+    "clip", {Capability::kEncodeImages, Capability::kMatch}, read_clip};
 constinit const VisionFamily kSiglip = {
-    "siglip", {Capability::kEncodePictures, Capability::kMatch}, read_siglip};
+    "siglip", {Capability::kEncodeImages, Capability::kMatch}, read_siglip};
 
 }  // namespace mulciber

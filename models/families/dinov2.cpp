@@ -7,8 +7,8 @@ constexpr const char* kDinov2Prefixes[] = {"", "dinov2."};
 
 VisionConfig read_dinov2(const ConfigReader& config) {
   VisionConfig vision;
-  PictureTower& tower = vision.pictures;
-  read_picture_tower(config, tower);
+  VisionTower& tower = vision.tower;
+  read_vision_tower(config, tower);
   tower.attention_bias = config.boolean_or("qkv_bias", true);
   const auto ratio = static_cast<uint32_t>(config.integer_or("mlp_ratio", 4, 1, 64));
   tower.hidden = tower.width * ratio;
@@ -38,8 +38,8 @@ VisionConfig read_dinov2(const ConfigReader& config) {
   tower.first_tokens = {"embeddings.cls_token"};
   tower.any_size = true;
   if (is_of_class(config, "ForImageClassification")) {
-    vision.head = PictureHead::kClassAndMean;
-    read_picture_labels(config, vision);
+    vision.head = VisionHead::kClassAndMean;
+    read_vision_labels(config, vision);
   }
   return vision;
 }
@@ -47,6 +47,6 @@ VisionConfig read_dinov2(const ConfigReader& config) {
 }  // namespace
 
 constinit const VisionFamily kDinov2 = {
-    "dinov2", {Capability::kEncodePictures, Capability::kClassifyPictures}, read_dinov2};
+    "dinov2", {Capability::kEncodeImages, Capability::kClassifyImages}, read_dinov2};
 
 }  // namespace mulciber

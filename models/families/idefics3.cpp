@@ -14,7 +14,7 @@ constexpr const char* kConnectorPrefixes[] = {"model.connector.modality_projecti
 VisionLanguageConfig read(const ConfigReader& config) {
   VisionLanguageConfig model;
   model.text = read_text_part(config, kTextPrefixes, kNoPrefix);
-  PictureTower& tower = model.vision.pictures;
+  VisionTower& tower = model.vision.tower;
   tower = read_part(config, "vision_config",
                     {{"hidden_size", 1152},
                      {"intermediate_size", 3072},
@@ -30,16 +30,16 @@ VisionLanguageConfig read(const ConfigReader& config) {
   // arXiv:2307.06304). Tiles are full squares, so this is the patch's own position; rounding in
   // transformers can select a neighbour's for some patches of a few sizes (docs/guide/vision.md).
   if (tower.height != tower.width_pixels)
-    config.fail("vision_config", "has pictures that are no squares, which are not supported");
-  PictureConnector& connector = model.connector;
+    config.fail("vision_config", "has images that are no squares, which are not supported");
+  Connector& connector = model.connector;
   connector = {.prefixes = kConnectorPrefixes, .first = "proj"};
   connector.merged = static_cast<uint32_t>(config.integer_or("scale_factor", 2, 1, 64));
   if (tower.patches_across() % connector.merged != 0)
     config.fail("scale_factor", fmt::format("is {}, which does not divide the {} patches of a side",
                                             connector.merged, tower.patches_across()));
-  model.picture_token = static_cast<uint32_t>(
+  model.image_token = static_cast<uint32_t>(
       config.integer_or("image_token_id", 128257, 0, std::int64_t{model.text.vocabulary} - 1));
-  model.prompt = PicturePrompt::kTiles;
+  model.prompt = ImagePrompt::kTiles;
   return model;
 }
 

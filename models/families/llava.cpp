@@ -16,13 +16,13 @@ constexpr const char* kTowerPrefixes[] = {"model.vision_tower.vision_model.",
 constexpr const char* kProjectorPrefixes[] = {"model.multi_modal_projector.",
                                               "multi_modal_projector."};
 
-PictureTower read_llava_tower(const ConfigReader& config) {
+VisionTower read_llava_tower(const ConfigReader& config) {
   const std::string type = config.text("model_type");
   if (type != "clip_vision_model" && type != "siglip_vision_model")
     config.fail("model_type",
                 fmt::format("is '{}'; 'clip_vision_model' and 'siglip_vision_model' are known",
                             printable(type)));
-  PictureTower tower =
+  VisionTower tower =
       type == "clip_vision_model" ? read_clip_tower(config) : read_siglip_tower(config);
   tower.names.prefixes = kTowerPrefixes;
   return tower;
@@ -43,7 +43,7 @@ uint32_t layers_read(const ConfigReader& config, uint32_t layers) {
 VisionLanguageConfig read(const ConfigReader& config) {
   VisionLanguageConfig model;
   model.text = read_text_part(config, kTextPrefixes, kOutputPrefixes);
-  PictureTower& tower = model.vision.pictures;
+  VisionTower& tower = model.vision.tower;
   tower = read_part(config, "vision_config",
                     {{"model_type", "clip_vision_model"},
                      {"hidden_size", 1024},
@@ -59,7 +59,7 @@ VisionLanguageConfig read(const ConfigReader& config) {
   if (strategy != "default" && strategy != "full")
     config.fail("vision_feature_select_strategy",
                 fmt::format("is '{}'; 'default' and 'full' are known", printable(strategy)));
-  PictureConnector& connector = model.connector;
+  Connector& connector = model.connector;
   connector = {.skips_first = strategy == "default",
                .prefixes = kProjectorPrefixes,
                .first = "linear_1",
@@ -69,7 +69,7 @@ VisionLanguageConfig read(const ConfigReader& config) {
   if (config.has("projector_hidden_act"))
     connector.activation = read_activation(config, "projector_hidden_act");
   if (model.rows() == 0) config.fail("vision_feature_select_strategy", "leaves no state");
-  model.picture_token = static_cast<uint32_t>(
+  model.image_token = static_cast<uint32_t>(
       config.has("image_token_id")
           ? config.integer("image_token_id", 0, std::int64_t{model.text.vocabulary} - 1)
           : config.integer_or("image_token_index", 32000, 0,

@@ -4,9 +4,9 @@ namespace mulciber {
 
 CapabilitySet OpenModel::capabilities() const {
   if (const VisionConfig* vision = architecture().vision()) {
-    if (vision->texts) return {Capability::kEncodePictures, Capability::kMatch};
-    if (vision->head == PictureHead::kNone) return {Capability::kEncodePictures};
-    return {Capability::kEncodePictures, Capability::kClassifyPictures};
+    if (vision->texts) return {Capability::kEncodeImages, Capability::kMatch};
+    if (vision->head == VisionHead::kNone) return {Capability::kEncodeImages};
+    return {Capability::kEncodeImages, Capability::kClassifyImages};
   }
   const EncoderConfig* encoder = architecture().encoder();
   if (encoder == nullptr) return family().capabilities;
@@ -36,7 +36,7 @@ const std::shared_ptr<const ChatTemplate>& OpenModel::chat_template() const {
   return chat_template_.get([&]() -> std::shared_ptr<const ChatTemplate> {
     std::optional<ChatTemplate> found = ChatTemplate::load(checkpoint_);
     if (!found) return nullptr;
-    if (picture_prompts()) found->show_pictures_as(picture_prompts()->placeholder());
+    if (image_prompts()) found->show_images_as(image_prompts()->placeholder());
     return std::make_shared<const ChatTemplate>(*std::move(found));
   });
 }
@@ -44,15 +44,15 @@ const std::shared_ptr<const ChatTemplate>& OpenModel::chat_template() const {
 std::shared_ptr<const ChatTemplate> OpenModel::choose_template(
     const std::string& name_or_file) const {
   ChatTemplate chosen = ChatTemplate::choose(name_or_file, checkpoint_);
-  if (picture_prompts()) chosen.show_pictures_as(picture_prompts()->placeholder());
+  if (image_prompts()) chosen.show_images_as(image_prompts()->placeholder());
   return std::make_shared<const ChatTemplate>(std::move(chosen));
 }
 
-const std::shared_ptr<const PicturePrompts>& OpenModel::picture_prompts() const {
-  return picture_prompts_.get([&]() -> std::shared_ptr<const PicturePrompts> {
+const std::shared_ptr<const ImagePrompts>& OpenModel::image_prompts() const {
+  return image_prompts_.get([&]() -> std::shared_ptr<const ImagePrompts> {
     const ModelFamily* known = find_family();
     if (!known || !known->vision_language) return nullptr;
-    return std::make_shared<const PicturePrompts>(checkpoint_, *architecture().sees(), tokenizer());
+    return std::make_shared<const ImagePrompts>(checkpoint_, *architecture().sees(), tokenizer());
   });
 }
 

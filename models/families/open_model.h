@@ -6,7 +6,7 @@
 #include "base/lazy.h"
 #include "checkpoints/checkpoint.h"
 #include "models/core/architecture.h"
-#include "models/families/picture_prompts.h"
+#include "models/families/image_prompts.h"
 #include "models/families/registry.h"
 #include "mulciber/open_model.h"
 #include "text/chat_template.h"
@@ -52,7 +52,7 @@ class OpenModel {
   std::shared_ptr<const ChatTemplate> choose_template(const std::string& name_or_file) const;
   /// Prompts with images; nullptr: the model takes no images. Throws ModelError when its files
   /// disagree.
-  const std::shared_ptr<const PicturePrompts>& picture_prompts() const;
+  const std::shared_ptr<const ImagePrompts>& image_prompts() const;
 
  private:
   Checkpoint checkpoint_;
@@ -60,7 +60,7 @@ class OpenModel {
   Lazy<std::unique_ptr<const Architecture>> architecture_;
   Lazy<TokenizerPair> tokenizers_;
   Lazy<std::shared_ptr<const ChatTemplate>> chat_template_;
-  Lazy<std::shared_ptr<const PicturePrompts>> picture_prompts_;
+  Lazy<std::shared_ptr<const ImagePrompts>> image_prompts_;
 };
 
 /// Loads a model to a device. Throws as Architecture::load().

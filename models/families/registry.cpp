@@ -16,7 +16,7 @@ std::vector<ModelFamily> all_families() {
       {"bahdanau", ModelKind::kRecurrentTranslation, {Capability::kTranslate}},
       {"luong", ModelKind::kRecurrentTranslation, {Capability::kTranslate}},
       {"whisper", ModelKind::kSpeech, {Capability::kHear}},
-      {"vision-encoder-decoder", ModelKind::kPictureReader, {Capability::kReadPictures}},
+      {"vision-encoder-decoder", ModelKind::kImageTextReader, {Capability::kReadImageText}},
   };
   for (const EncoderDecoderFamily* family : kEncoderDecoderFamilies)
     families.push_back({.model_type = family->model_type,
@@ -44,7 +44,7 @@ std::vector<ModelFamily> all_families() {
   for (const VisionLanguageFamily* family : kVisionLanguageFamilies)
     families.push_back({.model_type = family->model_type,
                         .kind = ModelKind::kVisionLanguage,
-                        .capabilities = {Capability::kContinueText, Capability::kSeePictures},
+                        .capabilities = {Capability::kContinueText, Capability::kSeeImages},
                         .vision_language = family});
   return families;
 }

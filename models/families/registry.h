@@ -22,7 +22,7 @@ enum class ModelKind {
   kVision,
   kVisionLanguage,
   kSpeech,
-  kPictureReader,
+  kImageTextReader,
 };
 
 struct ModelFamily {

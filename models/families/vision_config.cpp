@@ -11,23 +11,23 @@ namespace mulciber {
 namespace {
 
 // No known model exceeds these limits; products of them fit in 32 bits.
-constexpr std::int64_t kMostPictureSide = 16384, kMostPictureTokens = 1 << 16;
+constexpr std::int64_t kMostImageSide = 16384, kMostImageTokens = 1 << 16;
 
 /// Reads `image_size`: a number, or height and width.
-std::pair<uint32_t, uint32_t> read_picture_size(const ConfigReader& config) {
+std::pair<uint32_t, uint32_t> read_image_size(const ConfigReader& config) {
   if (const Json* size = config.find("image_size"); size && size->is_array()) {
     const bool whole =
         size->size() == 2 && (*size)[0].is_number_integer() && (*size)[1].is_number_integer();
     if (!whole) config.fail("image_size", "is neither a number nor height and width");
     const auto side = [&](size_t i) {
       const auto pixels = (*size)[i].get<std::int64_t>();
-      if (pixels < 1 || pixels > kMostPictureSide)
-        config.fail("image_size", fmt::format("is {}, not from 1 to {}", pixels, kMostPictureSide));
+      if (pixels < 1 || pixels > kMostImageSide)
+        config.fail("image_size", fmt::format("is {}, not from 1 to {}", pixels, kMostImageSide));
       return static_cast<uint32_t>(pixels);
     };
     return {side(0), side(1)};
   }
-  const auto side = static_cast<uint32_t>(config.integer("image_size", 1, kMostPictureSide));
+  const auto side = static_cast<uint32_t>(config.integer("image_size", 1, kMostImageSide));
   return {side, side};
 }
 
@@ -45,20 +45,20 @@ void read_tower(const ConfigReader& config, TowerConfig& tower) {
   if (config.has("hidden_act")) tower.activation = read_activation(config, "hidden_act");
 }
 
-void read_picture_tower(const ConfigReader& config, PictureTower& tower) {
+void read_vision_tower(const ConfigReader& config, VisionTower& tower) {
   read_tower(config, tower);
   tower.channels = static_cast<uint32_t>(config.integer_or("num_channels", 3, 1, 4));
-  std::tie(tower.height, tower.width_pixels) = read_picture_size(config);
-  tower.patch = static_cast<uint32_t>(config.integer("patch_size", 1, kMostPictureSide));
+  std::tie(tower.height, tower.width_pixels) = read_image_size(config);
+  tower.patch = static_cast<uint32_t>(config.integer("patch_size", 1, kMostImageSide));
   if (tower.height < tower.patch || tower.width_pixels < tower.patch)
-    config.fail("patch_size", fmt::format("is {}, and the picture has {} by {} pixels", tower.patch,
+    config.fail("patch_size", fmt::format("is {}, and the image has {} by {} pixels", tower.patch,
                                           tower.width_pixels, tower.height));
   // Pixels beside whole patches are not read, as in a strided convolution.
   tower.height -= tower.height % tower.patch;
   tower.width_pixels -= tower.width_pixels % tower.patch;
-  if (tower.tokens() > kMostPictureTokens)
-    config.fail("patch_size", fmt::format("makes {} patches of a picture, above {}", tower.tokens(),
-                                          kMostPictureTokens));
+  if (tower.tokens() > kMostImageTokens)
+    config.fail("patch_size", fmt::format("makes {} patches of an image, above {}", tower.tokens(),
+                                          kMostImageTokens));
 }
 
 bool is_of_class(const ConfigReader& config, const char* ending) {
@@ -68,7 +68,7 @@ bool is_of_class(const ConfigReader& config, const char* ending) {
   return false;
 }
 
-void read_picture_labels(const ConfigReader& config, VisionConfig& vision) {
+void read_vision_labels(const ConfigReader& config, VisionConfig& vision) {
   vision.labels = read_labels(config);
   const std::string problem = config.text_or("problem_type", "");
   if (problem == "regression")

@@ -39,14 +39,14 @@ struct TowerConfig {
 };
 
 /// Pooling: how hidden states become one vector for the image.
-enum class PicturePooling {
+enum class VisionPooling {
   kClass,      // the hidden state of the class token
   kAttention,  // attention of a learned query, then a feed-forward network: Zhai et al. 2022,
                // arXiv:2106.04560
 };
 
 /// Input of the classification head.
-enum class PictureHead {
+enum class VisionHead {
   kNone,
   kClass,           // the hidden state of the class token
   kClassAndMean,    // and the mean of the patches, concatenated: Oquab et al. 2023,
@@ -56,7 +56,7 @@ enum class PictureHead {
 };
 
 /// A vision transformer. Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
-struct PictureTower : TowerConfig {
+struct VisionTower : TowerConfig {
   uint32_t channels = 3, height = 0, width_pixels = 0, patch = 0;
   /// Images of other sizes are allowed: the position table is resized bicubically.
   bool any_size = false;
@@ -65,7 +65,7 @@ struct PictureTower : TowerConfig {
   const char *patches = nullptr, *positions = nullptr;
   bool patch_bias = true, positions_in_batch = true;  // (1, tokens, D) in the file, or (tokens, D)
   const char* embedding_norm = nullptr;
-  PicturePooling pooling = PicturePooling::kClass;
+  VisionPooling pooling = VisionPooling::kClass;
   const char* pooled_norm = nullptr;  // norm after pooling, if the hidden states have none
   const char* pooler = nullptr;       // a dense layer with tanh; checkpoints may lack it
   const char* attention_head = nullptr;
@@ -90,25 +90,25 @@ struct TextTower : TowerConfig {
 };
 
 struct VisionConfig {
-  PictureTower pictures;
+  VisionTower tower;
   std::optional<TextTower> texts;
   /// Size of the embedding space that images and texts share; 0: there is no projection to it.
   uint32_t projection = 0;
   bool logit_bias = false;  // logits are scaled cosines plus a bias, with independent probabilities
-  PictureHead head = PictureHead::kNone;
+  VisionHead head = VisionHead::kNone;
   const char *classifier = "classifier", *teacher = nullptr;
   std::vector<std::string> labels;
   bool several_labels = false;
   GenerationConfig generation;  // unused
 };
 
-/// Read keys of Hugging Face's ViTConfig: sizes, activation and epsilon, and for read_picture_tower
+/// Read keys of Hugging Face's ViTConfig: sizes, activation and epsilon, and for read_vision_tower
 /// also image and patch size. Throw ModelError naming file and key.
 void read_tower(const ConfigReader& config, TowerConfig& tower);
-void read_picture_tower(const ConfigReader& config, PictureTower& tower);
-/// is_of_class: whether a name in `architectures` has this ending. read_picture_labels: reads the
+void read_vision_tower(const ConfigReader& config, VisionTower& tower);
+/// is_of_class: whether a name in `architectures` has this ending. read_vision_labels: reads the
 /// labels of a classifier.
 bool is_of_class(const ConfigReader& config, const char* ending);
-void read_picture_labels(const ConfigReader& config, VisionConfig& vision);
+void read_vision_labels(const ConfigReader& config, VisionConfig& vision);
 
 }  // namespace mulciber

@@ -28,8 +28,8 @@ extern const VisionFamily kSiglip;
 
 /// Read the tower of CLIP or SigLIP, up to the hidden states of its last layer, for models that
 /// contain it. The configuration must have every size. Throw ModelError naming file and key.
-PictureTower read_clip_tower(const ConfigReader& config);
-PictureTower read_siglip_tower(const ConfigReader& config);
+VisionTower read_clip_tower(const ConfigReader& config);
+VisionTower read_siglip_tower(const ConfigReader& config);
 
 inline constexpr const VisionFamily* kVisionFamilies[] = {&kVit, &kDeit, &kDinov2, &kClip,
                                                           &kSiglip};

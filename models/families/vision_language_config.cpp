@@ -61,7 +61,7 @@ DecoderConfig read_text_part(const ConfigReader& config, std::span<const char* c
     if (names.layer != kLayers || text.embedding.learned_positions || text.state_space ||
         text.embedding.multiplier != 1)
       part.fail("model_type",
-                fmt::format("is '{}', which is not supported beside pictures", printable(type)));
+                fmt::format("is '{}', which is not supported beside images", printable(type)));
     text.sees = true;
     return text;
   });

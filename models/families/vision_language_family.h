@@ -14,7 +14,7 @@
 namespace mulciber {
 
 /// The projection of an image's hidden states to rows of embeddings.
-struct PictureConnector {
+struct Connector {
   /// The first state, the class token's, is left out.
   bool skips_first = false;
   /// Each square of merged * merged states is concatenated, row by row, to one wider row: the
@@ -28,7 +28,7 @@ struct PictureConnector {
 };
 
 /// How an image appears in a prompt.
-enum class PicturePrompt {
+enum class ImagePrompt {
   kTokens,  // one token for each row of embeddings
   /// The tiles row by row, then the whole image; tokens before each, and line feeds between rows.
   kTiles,
@@ -37,13 +37,13 @@ enum class PicturePrompt {
 struct VisionLanguageConfig {
   DecoderConfig text;
   VisionConfig vision;  // up to the layer whose states the connector reads
-  PictureConnector connector;
-  uint32_t picture_token = 0;  // placeholder of one row of embeddings
-  PicturePrompt prompt = PicturePrompt::kTokens;
+  Connector connector;
+  uint32_t image_token = 0;  // placeholder of one row of embeddings
+  ImagePrompt prompt = ImagePrompt::kTokens;
 
   /// Rows of embeddings of an image, or of a tile.
   uint32_t rows() const {
-    const PictureTower& tower = vision.pictures;
+    const VisionTower& tower = vision.tower;
     if (connector.merged == 1) return tower.tokens() - (connector.skips_first ? 1 : 0);
     return tower.patches_across() / connector.merged * (tower.patches_down() / connector.merged);
   }

@@ -9,9 +9,9 @@ constexpr const char* kDeitPrefixes[] = {"deit.", ""};
 
 VisionConfig read_vit_like(const ConfigReader& config, std::span<const char* const> prefixes) {
   VisionConfig vision;
-  PictureTower& tower = vision.pictures;
+  VisionTower& tower = vision.tower;
   tower.norm_epsilon = 1e-12f;
-  read_picture_tower(config, tower);
+  read_vision_tower(config, tower);
   tower.hidden = static_cast<uint32_t>(config.integer("intermediate_size", 1, kWidest));
   tower.attention_bias = config.boolean_or("qkv_bias", true);
   tower.names = {.prefixes = prefixes,
@@ -35,31 +35,31 @@ VisionConfig read_vit_like(const ConfigReader& config, std::span<const char* con
 VisionConfig read_vit(const ConfigReader& config) {
   VisionConfig vision = read_vit_like(config, kVitPrefixes);
   if (is_of_class(config, "ForImageClassification")) {
-    vision.head = PictureHead::kClass;
-    read_picture_labels(config, vision);
+    vision.head = VisionHead::kClass;
+    read_vision_labels(config, vision);
   }
   return vision;
 }
 
 VisionConfig read_deit(const ConfigReader& config) {
   VisionConfig vision = read_vit_like(config, kDeitPrefixes);
-  vision.pictures.first_tokens.push_back("embeddings.distillation_token");
+  vision.tower.first_tokens.push_back("embeddings.distillation_token");
   if (is_of_class(config, "ForImageClassificationWithTeacher")) {
-    vision.head = PictureHead::kClassAndTeacher;
+    vision.head = VisionHead::kClassAndTeacher;
     vision.classifier = "cls_classifier";
     vision.teacher = "distillation_classifier";
   } else if (is_of_class(config, "ForImageClassification")) {
-    vision.head = PictureHead::kClass;
+    vision.head = VisionHead::kClass;
   }
-  if (vision.head != PictureHead::kNone) read_picture_labels(config, vision);
+  if (vision.head != VisionHead::kNone) read_vision_labels(config, vision);
   return vision;
 }
 
 }  // namespace
 
 constinit const VisionFamily kVit = {
-    "vit", {Capability::kEncodePictures, Capability::kClassifyPictures}, read_vit};
+    "vit", {Capability::kEncodeImages, Capability::kClassifyImages}, read_vit};
 constinit const VisionFamily kDeit = {
-    "deit", {Capability::kEncodePictures, Capability::kClassifyPictures}, read_deit};
+    "deit", {Capability::kEncodeImages, Capability::kClassifyImages}, read_deit};
 
 }  // namespace mulciber

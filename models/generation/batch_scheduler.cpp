@@ -107,7 +107,7 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
                        fmt::format("ask for at most {}", kMostDraftTokens));
   std::vector<int32_t> ids(request.prompt_ids.begin(), request.prompt_ids.end());
   if (ids.empty())
-    ids = encode(expand_prompt(*opened, request.prompt, request.pictures), request.add_special,
+    ids = encode(expand_prompt(*opened, request.prompt, request.images), request.add_special,
                  request.parse_special);
   if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
   if (ids.size() >= context)
@@ -116,7 +116,7 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
         fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
         "give a shorter text, or ask for a larger context");
   for (const int32_t id : ids) check_id(static_cast<uint32_t>(id));
-  ShownPrompt shown = show(std::move(ids), request.pictures);
+  ShownPrompt shown = show(std::move(ids), request.images);
   Text text =
       std::make_unique<BatchText>(next_number, std::move(request), *tokenizer, std::move(shown));
   text->sampling = sampling;

@@ -112,8 +112,8 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
                            const GenerationOutputs& outputs)
     : generator(std::move(owner)), options(wanted) {
   TextGenerator::Impl& impl = *generator;
-  if (!options.pictures.empty())
-    throw SettingError("GenerateOptions::pictures", "are given to a task",
+  if (!options.images.empty())
+    throw SettingError("GenerateOptions::images", "are given to a task",
                        "generate() such texts whole");
   if (options.shift || options.attention)
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",

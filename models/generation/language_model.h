@@ -14,7 +14,7 @@
 
 namespace mulciber {
 
-class PictureEmbedder;
+class ImageEmbedder;
 
 /// A language model: it gives the probabilities of the token behind a text.
 class LanguageModel {
@@ -22,9 +22,9 @@ class LanguageModel {
   virtual ~LanguageModel() = default;
 
   virtual const DecoderNetwork& network() const = 0;
-  /// The embedder of a model that sees images (models/generation/picture_embedder.h); nullptr for
+  /// The embedder of a model that sees images (models/generation/image_embedder.h); nullptr for
   /// other models.
-  virtual PictureEmbedder* embeds_pictures() { return nullptr; }
+  virtual ImageEmbedder* embeds_images() { return nullptr; }
   /// Memory that was planned at loading: weights, and the contexts that ModelOptions::sequences
   /// asked for.
   virtual const MemoryPrediction& memory_plan() const = 0;

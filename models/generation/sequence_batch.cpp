@@ -275,8 +275,7 @@ void SequenceBatch::begin(Run& run) {
         "streams of chance",
         fmt::format("are {}, the batch has {} rows", request.streams.size(), shape().rows), "");
   if (!request.given.empty() && (shape().rows != 1 || !state_.network().sees))
-    throw SettingError("pictures",
-                       "are given to a model loaded for several texts, or that sees none",
+    throw SettingError("images", "are given to a model loaded for several texts, or that sees none",
                        "load it for one text");
   run.states.assign(shape().rows, SAMPLE_IDLE);
   run.first.assign(shape().rows, 0);

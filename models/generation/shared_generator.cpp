@@ -24,14 +24,13 @@ GenerateEnd end_of(SequenceEnd end, bool until_full) {
   }
 }
 
-ShownPrompt SharedGenerator::show(std::vector<int32_t> ids, const PreparedPictures& shown) const {
+ShownPrompt SharedGenerator::show(std::vector<int32_t> ids, const PreparedImages& shown) const {
   ShownPrompt prompt = {.ids = std::move(ids), .tiles = {}, .identity = {}};
   if (shown.empty()) return prompt;
-  opened->require(Capability::kSeePictures);
+  opened->require(Capability::kSeeImages);
   prompt.identity.assign(prompt.ids.begin(), prompt.ids.end());
-  for (PlacedTile& placed : opened->picture_prompts()->place(prompt.ids, shown)) {
-    std::fill_n(prompt.identity.begin() + placed.first, placed.count,
-                pictures->number(placed.tile));
+  for (PlacedTile& placed : opened->image_prompts()->place(prompt.ids, shown)) {
+    std::fill_n(prompt.identity.begin() + placed.first, placed.count, images->number(placed.tile));
     prompt.tiles.push_back({std::move(placed), nullptr});
   }
   return prompt;
@@ -97,10 +96,10 @@ ModelOptions SharedGenerator::load(std::shared_ptr<const OpenModel> files,
   ends = end_ids(architecture, *tokenizer);
   model = load_model(*device, *opened, loading);
   language = model->continues_text();
-  if (PictureEmbedder* embedder = language->embeds_pictures())
-    pictures =
-        std::make_shared<PictureMemory>(*embedder, opened->picture_prompts()->normalization(),
-                                        language->network().vocabulary, SequenceSlots::kIdentities);
+  if (ImageEmbedder* embedder = language->embeds_images())
+    images = std::make_shared<ImageEmbeddingCache>(
+        *embedder, opened->image_prompts()->normalization(), language->network().vocabulary,
+        SequenceSlots::kIdentities);
   grammars = std::make_shared<GrammarVocabulary>(tokenizer, language->network().vocabulary);
   fingerprint = fingerprint_with(sequence_fingerprint(opened->checkpoint(), language->network()),
                                  loading.adapters, loading.merge_adapters);

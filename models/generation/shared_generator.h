@@ -8,8 +8,8 @@
 
 #include "models/core/model_options.h"
 #include "models/families/open_model.h"
+#include "models/generation/image_embedding_cache.h"
 #include "models/generation/language_model.h"
-#include "models/generation/picture_memory.h"
 #include "models/generation/sequence_batch.h"
 #include "mulciber/text_generator.h"
 #include "text/tokenizer.h"
@@ -24,7 +24,7 @@ class GrammarVocabulary;
 /// Tokens of a prompt that have an image tile's embeddings, which are computed once they are
 /// needed.
 struct ShownTile : PlacedTile {
-  PictureMemory::Rows rows;
+  ImageEmbeddingCache::Rows rows;
 
   uint32_t end() const { return first + count; }
 };
@@ -48,14 +48,14 @@ struct SharedGenerator {
   /// The grammars of all conversations.
   std::shared_ptr<GrammarVocabulary> grammars;
   /// Shared by all conversations; null: the model sees no images.
-  std::shared_ptr<PictureMemory> pictures;
+  std::shared_ptr<ImageEmbeddingCache> images;
 
   /// weights, cache_tokens: as in ModelOptions. Returns how the model was loaded.
   ModelOptions load(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
                     std::shared_ptr<WeightsLoad> weights = {}, uint64_t cache_tokens = 0);
   /// Places the tiles of images in a prompt. Throws ModelError where the model sees no images, or
   /// the prompt has other ones.
-  ShownPrompt show(std::vector<int32_t> ids, const PreparedPictures& shown) const;
+  ShownPrompt show(std::vector<int32_t> ids, const PreparedImages& shown) const;
   /// An answer by a grammar. ignore_end: no end of text of the model ends it.
   AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
   /// Throws ModelError where the tokenizer has no such id.

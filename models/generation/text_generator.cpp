@@ -30,7 +30,7 @@ void TextGenerator::Impl::begin_count() {
 std::vector<int32_t> TextGenerator::Impl::tokens(const std::string& prompt,
                                                  const GenerateOptions& options) const {
   return tokenizer->encode(
-      expand_prompt(*opened, prompt, options.pictures),
+      expand_prompt(*opened, prompt, options.images),
       {.add_special = options.add_special, .parse_special = options.parse_special});
 }
 
@@ -211,8 +211,8 @@ TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;
 
 Generation TextGenerator::generate(const std::string& prompt, const GenerateOptions& options) {
   Impl& impl = *impl_;
-  impl.check_pictures(options);
-  ShownPrompt shown = impl.show(impl.encode(prompt, options), options.pictures);
+  impl.check_images(options);
+  ShownPrompt shown = impl.show(impl.encode(prompt, options), options.images);
   const std::vector<int32_t>& encoded = shown.ids;
   if (options.prompt_lookup > 0 || options.draft) return impl.speculate(encoded, options);
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
@@ -253,7 +253,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
     const std::vector<uint32_t> ids = options.shift ? shifted(all, keep, impl.context) : all;
     gone = all.size() - ids.size();
     const uint32_t reused = impl.reuse(request, ids, shown.identity);
-    impl.give_pictures(request, shown.tiles, reused, options.cancel);
+    impl.give_images(request, shown.tiles, reused, options.cancel);
     look();
     const size_t before = all.size();
     if (options.shift)
@@ -297,8 +297,8 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
                                                     const GenerateOptions& options) {
   Impl& impl = *impl_;
   const uint32_t rows = impl.batch->shape().rows;
-  if (!options.pictures.empty())
-    throw SettingError("GenerateOptions::pictures", "are given to generate_all()",
+  if (!options.images.empty())
+    throw SettingError("GenerateOptions::images", "are given to generate_all()",
                        "generate() such texts one by one");
   if (options.shift)
     throw SettingError("GenerateOptions::shift", "is asked for with generate_all()",

@@ -60,10 +60,10 @@ struct TextGenerator::Impl : SharedGenerator {
                  std::span<const uint32_t> identity = {});
   /// Adds the embeddings of a prompt's images to a request for the tokens behind the first
   /// `reused`. `tiles` keeps their memory.
-  void give_pictures(SequenceRequest& request, std::vector<ShownTile>& tiles, uint32_t reused,
-                     const std::atomic<bool>* cancel);
+  void give_images(SequenceRequest& request, std::vector<ShownTile>& tiles, uint32_t reused,
+                   const std::atomic<bool>* cancel);
   /// Throws SettingError where an option excludes images.
-  void check_pictures(const GenerateOptions& options) const;
+  void check_images(const GenerateOptions& options) const;
   class Drafter;
   /// generate() with GenerateOptions::prompt_lookup or draft.
   Generation speculate(const std::vector<int32_t>& encoded, const GenerateOptions& options);

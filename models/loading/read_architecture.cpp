@@ -5,7 +5,7 @@
 #include "models/speech/whisper_model.h"
 #include "models/translation/encoder_decoder_architecture.h"
 #include "models/translation/recurrent_translation.h"
-#include "models/vision/picture_reader_model.h"
+#include "models/vision/image_text_reader_model.h"
 #include "models/vision/vision_language_model.h"
 #include "models/vision/vision_model.h"
 
@@ -23,7 +23,7 @@ std::unique_ptr<const Architecture> read_architecture(const Checkpoint& checkpoi
     case ModelKind::kVisionLanguage:
       return read_vision_language(checkpoint, *family.vision_language);
     case ModelKind::kSpeech: return read_whisper(checkpoint);
-    case ModelKind::kPictureReader: return read_picture_reader(checkpoint);
+    case ModelKind::kImageTextReader: return read_image_text_reader(checkpoint);
   }
   return nullptr;
 }

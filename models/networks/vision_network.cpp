@@ -92,7 +92,7 @@ CubicTaps cubic_taps(uint32_t at, uint32_t from, uint32_t to) {
 }  // namespace
 
 std::vector<float> resized_positions(std::span<const float> positions, uint32_t columns,
-                                     PictureSize grid, PictureSize to) {
+                                     ImageSize grid, ImageSize to) {
   if (grid == to) return {positions.begin(), positions.end()};
   std::vector<float> result(uint64_t{to.height} * to.width * columns);
   for (uint32_t y = 0; y < to.height; ++y) {
@@ -113,8 +113,8 @@ std::vector<float> resized_positions(std::span<const float> positions, uint32_t 
   return result;
 }
 
-std::vector<float> first_states(Device& device, const PictureTower& tower, const Weights& weights,
-                                PictureSize size) {
+std::vector<float> first_states(Device& device, const VisionTower& tower, const Weights& weights,
+                                ImageSize size) {
   const uint32_t D = tower.width, P = tower.patch;
   const uint64_t learned = tower.first_tokens.size() * uint64_t{D};
   const std::vector<float> positions = values_of(device, weights["positions"]);
@@ -137,13 +137,13 @@ std::vector<float> first_states(Device& device, const PictureTower& tower, const
 
 // --- Images --------------------------------------------------------------------------------------
 
-PictureNetwork::PictureNetwork(const VisionConfig& config, const Weights& weights,
-                               DataType activations)
-    : tower_(config.pictures),
+VisionTowerNetwork::VisionTowerNetwork(const VisionConfig& config, const Weights& weights,
+                                       DataType activations)
+    : tower_(config.tower),
       head_(config.head),
       activations_(activations),
       patches_(weights["patches"]),
-      encoder_(stack_of("", config.pictures, weights)) {
+      encoder_(stack_of("", config.tower, weights)) {
   const float epsilon = tower_.norm_epsilon;
   const auto dense = [&](const char* name) {
     return weights.has(std::string(name) + ".weight") ? std::optional(dense_of(weights, name))
@@ -168,8 +168,9 @@ PictureNetwork::PictureNetwork(const VisionConfig& config, const Weights& weight
                                        .activation = tower_.activation}};
 }
 
-Tensor PictureNetwork::states(ProgramBuilder& builder, const Tensor& pixels, const Tensor& first,
-                              const PictureNormalization& normalization, Trace* trace) const {
+Tensor VisionTowerNetwork::states(ProgramBuilder& builder, const Tensor& pixels,
+                                  const Tensor& first, const ImageNormalization& normalization,
+                                  Trace* trace) const {
   const Tensor embedded = [&] {
     const auto scope = builder.layer("embedding");
     // The convolution is a matrix product. Rows of learned tokens are zeros, and add nothing.
@@ -181,11 +182,11 @@ Tensor PictureNetwork::states(ProgramBuilder& builder, const Tensor& pixels, con
                         .scale = normalization.scale,
                         .shift = normalization.shift,
                         .result = activations_});
-    const uint64_t pictures = rows.shape[0], tokens = rows.shape[1], D = tower_.width;
-    Tensor x = builder.activation({pictures, tokens, D}, activations_);
+    const uint64_t images = rows.shape[0], tokens = rows.shape[1], D = tower_.width;
+    Tensor x = builder.activation({images, tokens, D}, activations_);
     const Tensor start =
         activations_ == DataType::kF32 ? first : convert(builder, first, activations_);
-    copy_columns(builder, start.reshaped({1, tokens * D}), x.reshaped({pictures, tokens * D}));
+    copy_columns(builder, start.reshaped({1, tokens * D}), x.reshaped({images, tokens * D}));
     matmul(builder, rows, patches_, {.accumulate_into = x});
     if (embedding_norm_) x = (*embedding_norm_)(builder, x);
     if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
@@ -194,58 +195,58 @@ Tensor PictureNetwork::states(ProgramBuilder& builder, const Tensor& pixels, con
   return encoder_(builder, embedded, {}, trace);
 }
 
-Tensor PictureNetwork::attention_pooled(ProgramBuilder& builder, const Tensor& states) const {
+Tensor VisionTowerNetwork::attention_pooled(ProgramBuilder& builder, const Tensor& states) const {
   const AttentionHead& head = attention_head_.value();
-  const uint64_t pictures = states.shape[0], D = tower_.width;
-  const Tensor probe = builder.activation({pictures, 1, D}, DataType::kF32);
+  const uint64_t images = states.shape[0], D = tower_.width;
+  const Tensor probe = builder.activation({images, 1, D}, DataType::kF32);
   copy_columns(builder, head.probe, probe);
   const Tensor memory = head.attention.project(builder, states);
   const Tensor x = head.attention(builder, probe, memory, {});
   head.feed_forward(builder, head.norm(builder, x), x);
-  return x.reshaped({pictures, D});
+  return x.reshaped({images, D});
 }
 
-Tensor PictureNetwork::pooled(ProgramBuilder& builder, const Tensor& states) const {
+Tensor VisionTowerNetwork::pooled(ProgramBuilder& builder, const Tensor& states) const {
   if (attention_head_) return attention_pooled(builder, wide(builder, states));
   const Tensor x = state_of(builder, states, 0);
   return pooled_norm_ ? (*pooled_norm_)(builder, x) : x;
 }
 
-Tensor PictureNetwork::mean(ProgramBuilder& builder, const Tensor& states) const {
+Tensor VisionTowerNetwork::mean(ProgramBuilder& builder, const Tensor& states) const {
   // A product with a row of equal weights for each image would need the transpose; attention with
   // equal scores does not (models/networks/text_encoder_network.cpp).
-  const uint64_t pictures = states.shape[0], D = tower_.width;
+  const uint64_t images = states.shape[0], D = tower_.width;
   const uint64_t first = tower_.first_tokens.size(), patches = states.shape[1] - first;
   uint32_t value_size = 128;
   while (D % value_size != 0) --value_size;
   const auto heads = static_cast<uint32_t>(D / value_size);
   constexpr uint32_t kKeySize = 4;
   const Tensor of_patches =
-      columns_of(builder, wide(builder, states).reshaped({pictures, states.shape[1] * D}),
-                 first * D, patches * D);
-  const Tensor memory = fill(builder, {pictures, patches, heads * kKeySize + D}, 0);
-  copy_columns(builder, of_patches.reshaped({pictures, patches, D}), memory,
+      columns_of(builder, wide(builder, states).reshaped({images, states.shape[1] * D}), first * D,
+                 patches * D);
+  const Tensor memory = fill(builder, {images, patches, heads * kKeySize + D}, 0);
+  copy_columns(builder, of_patches.reshaped({images, patches, D}), memory,
                {.into_column = heads * kKeySize});
-  const Tensor query = fill(builder, {pictures, 1, heads * kKeySize}, 0);
+  const Tensor query = fill(builder, {images, 1, heads * kKeySize}, 0);
   const Tensor mean = attention(
       builder, {query, 0}, {memory, 0}, {memory, heads * kKeySize},
       {.heads = heads, .kv_heads = heads, .head_size = kKeySize, .value_size = value_size});
-  return mean.reshaped({pictures, D});
+  return mean.reshaped({images, D});
 }
 
-Tensor PictureNetwork::pooler_output(ProgramBuilder& builder, const Tensor& states) const {
+Tensor VisionTowerNetwork::pooler_output(ProgramBuilder& builder, const Tensor& states) const {
   return pooler_.value()(builder, state_of(builder, states, 0), Activation::kTanh);
 }
 
-Tensor PictureNetwork::projected(ProgramBuilder& builder, const Tensor& states) const {
+Tensor VisionTowerNetwork::projected(ProgramBuilder& builder, const Tensor& states) const {
   const Tensor x = pooled(builder, states);
   return projection_ ? (*projection_)(builder, x) : x;
 }
 
-Tensor PictureNetwork::logits(ProgramBuilder& builder, const Tensor& states) const {
+Tensor VisionTowerNetwork::logits(ProgramBuilder& builder, const Tensor& states) const {
   const Tensor of_class = state_of(builder, states, 0);
   const uint64_t D = tower_.width;
-  if (head_ == PictureHead::kClassAndMean) {
+  if (head_ == VisionHead::kClassAndMean) {
     const Tensor both = builder.activation({states.shape[0], 2 * D}, DataType::kF32);
     copy_columns(builder, of_class, both);
     copy_columns(builder, mean(builder, states), both, {.into_column = static_cast<uint32_t>(D)});
@@ -256,7 +257,7 @@ Tensor PictureNetwork::logits(ProgramBuilder& builder, const Tensor& states) con
   return logits;
 }
 
-uint64_t live_columns(const PictureTower& tower) {
+uint64_t live_columns(const VisionTower& tower) {
   // The sum counts the residual stream, a sublayer's result, and the largest of three: queries,
   // keys, values and attention's output; the hidden layer; the patches.
   const uint64_t patch = uint64_t{tower.channels} * tower.patch * tower.patch;
@@ -264,7 +265,7 @@ uint64_t live_columns(const PictureTower& tower) {
          std::max({4 * uint64_t{tower.width}, uint64_t{tower.hidden}, patch});
 }
 
-uint64_t PictureNetwork::widest_columns() const {
+uint64_t VisionTowerNetwork::widest_columns() const {
   const uint64_t patch = uint64_t{tower_.channels} * tower_.patch * tower_.patch;
   return std::max({3 * uint64_t{tower_.width}, uint64_t{tower_.hidden}, patch});
 }

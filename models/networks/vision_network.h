@@ -20,34 +20,34 @@ namespace mulciber {
 WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint);
 
 /// Height and width of images, in pixels or cells.
-struct PictureSize {
+struct ImageSize {
   uint32_t height = 0, width = 0;
-  bool operator==(const PictureSize&) const = default;
+  bool operator==(const ImageSize&) const = default;
 };
 
 /// Resizes position embeddings from one grid to another, row-major (cells, columns), as
 /// transformers does: bicubically with a = -0.75, edges repeated, without antialiasing.
 std::vector<float> resized_positions(std::span<const float> positions, uint32_t columns,
-                                     PictureSize grid, PictureSize to);
+                                     ImageSize grid, ImageSize to);
 
 /// Initial hidden states of images of a size, before pixels are added, (tokens, D) row-major: the
 /// value and position embedding of each learned token; the position embedding of each patch and the
 /// bias of the patch projection.
-std::vector<float> first_states(Device& device, const PictureTower& tower, const Weights& weights,
-                                PictureSize size);
+std::vector<float> first_states(Device& device, const VisionTower& tower, const Weights& weights,
+                                ImageSize size);
 
 /// Columns for a token of all activations of a tower that are alive at one time.
-uint64_t live_columns(const PictureTower& tower);
+uint64_t live_columns(const VisionTower& tower);
 
 /// A vision transformer. Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
-class PictureNetwork {
+class VisionTowerNetwork {
  public:
-  PictureNetwork(const VisionConfig& config, const Weights& weights, DataType activations);
+  VisionTowerNetwork(const VisionConfig& config, const Weights& weights, DataType activations);
 
   /// Adds the network. pixels: input of unfold_patches(); first: result of first_states(). Returns
   /// hidden states, (images, tokens, D).
   Tensor states(ProgramBuilder& builder, const Tensor& pixels, const Tensor& first,
-                const PictureNormalization& normalization, Trace* trace = nullptr) const;
+                const ImageNormalization& normalization, Trace* trace = nullptr) const;
   // The next functions read hidden states. Their results are f32.
   /// Pooled embedding of a checkpoint without a head: (images, D).
   Tensor pooled(ProgramBuilder& builder, const Tensor& states) const;
@@ -77,8 +77,8 @@ class PictureNetwork {
     FeedForward feed_forward;
   };
 
-  PictureTower tower_;
-  PictureHead head_;
+  VisionTower tower_;
+  VisionHead head_;
   DataType activations_;
   Tensor patches_;  // (D, channels * patch * patch)
   std::optional<Norm> embedding_norm_, pooled_norm_;

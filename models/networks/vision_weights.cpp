@@ -13,11 +13,11 @@ class VisionTableWriter {
       : config_(config), checkpoint_(checkpoint) {}
 
   WeightTable write() {
-    pictures();
+    vision_tower();
     if (config_.texts) texts(*config_.texts);
-    const uint64_t labels = config_.labels.size(), D = config_.pictures.width;
-    if (config_.head != PictureHead::kNone) {
-      const uint64_t read = config_.head == PictureHead::kClassAndMean ? 2 * D : D;
+    const uint64_t labels = config_.labels.size(), D = config_.tower.width;
+    if (config_.head != VisionHead::kNone) {
+      const uint64_t read = config_.head == VisionHead::kClassAndMean ? 2 * D : D;
       add_linear(table_, "classifier", {{{config_.classifier}, labels}}, read, true);
       if (config_.teacher) add_linear(table_, "teacher", {{{config_.teacher}, labels}}, D, true);
     }
@@ -79,8 +79,8 @@ class VisionTableWriter {
     if (names.final_norm) norm(tower_name + "final_norm", named(tower, names.final_norm), D);
   }
 
-  void pictures() {
-    const PictureTower& tower = config_.pictures;
+  void vision_tower() {
+    const VisionTower& tower = config_.tower;
     const uint64_t D = tower.width, C = tower.channels, P = tower.patch, T = tower.tokens();
     const WeightNames patches = named(tower, tower.patches);
     plain("patches", WeightRole::kMatrix, {D, C * P * P}, with_ending(patches, ".weight"),
@@ -98,7 +98,7 @@ class VisionTableWriter {
     stack("", tower);
     if (tower.pooled_norm) norm("pooled_norm", named(tower, tower.pooled_norm), D);
     if (tower.attention_head) attention_head(tower);
-    if (tower.pooler && config_.head == PictureHead::kNone)
+    if (tower.pooler && config_.head == VisionHead::kNone)
       if (const WeightNames pooler = named(tower, tower.pooler);
           there(with_ending(pooler, ".weight")))
         add_linear(table_, "pooler", {{pooler, D}}, D, true);
@@ -106,7 +106,7 @@ class VisionTableWriter {
       add_linear(table_, "projection", {{{"visual_projection"}, config_.projection}}, D, false);
   }
 
-  void attention_head(const PictureTower& tower) {
+  void attention_head(const VisionTower& tower) {
     const uint64_t D = tower.width, F = tower.hidden;
     const auto file = [&](const char* part) {
       return named(tower, fmt::format("{}.{}", tower.attention_head, part));

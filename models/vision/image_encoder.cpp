@@ -41,19 +41,19 @@ ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, std::shared_ptr<const
                            const LoadOptions& options)
     : impl_(std::make_shared<Impl>()) {
   impl_->device = given(std::move(device), "ImageEncoder");
-  impl_->load(*model, options, Capability::kEncodePictures);
+  impl_->load(*model, options, Capability::kEncodeImages);
 }
 
 ImageEncoder::~ImageEncoder() = default;
 ImageEncoder::ImageEncoder(ImageEncoder&&) noexcept = default;
 ImageEncoder& ImageEncoder::operator=(ImageEncoder&&) noexcept = default;
 
-std::vector<PictureVector> ImageEncoder::embed(std::span<const Picture> pictures,
-                                               const PictureEmbedOptions& options) {
-  impl_->begin(pictures.size());
+std::vector<ImageVector> ImageEncoder::embed(std::span<const Image> images,
+                                             const ImageEmbedOptions& options) {
+  impl_->begin(images.size());
   const auto start = Clock::now();
-  std::vector<PictureVector> results(pictures.size());
-  impl_->run(pictures, impl_->output(options.pooling), options.normalize, options.batch,
+  std::vector<ImageVector> results(images.size());
+  impl_->run(images, impl_->output(options.pooling), options.normalize, options.batch,
              [&](size_t index, std::vector<float> values) {
                results[index] = {std::move(values), true};
              });
@@ -61,15 +61,13 @@ std::vector<PictureVector> ImageEncoder::embed(std::span<const Picture> pictures
   return results;
 }
 
-PictureVector ImageEncoder::embed(const Picture& picture, const PictureEmbedOptions& options) {
-  return std::move(embed(std::span(&picture, 1), options).front());
+ImageVector ImageEncoder::embed(const Image& image, const ImageEmbedOptions& options) {
+  return std::move(embed(std::span(&image, 1), options).front());
 }
 
-PictureAttention ImageEncoder::attention(const Picture& picture) {
-  return impl_->attention(picture);
-}
+ImageAttention ImageEncoder::attention(const Image& image) { return impl_->attention(image); }
 
-const PictureStatistics& ImageEncoder::statistics() const { return impl_->statistics; }
+const ImageStatistics& ImageEncoder::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& ImageEncoder::device() const { return impl_->device; }
 
 // --- Labels --------------------------------------------------------------------------------------
@@ -84,21 +82,21 @@ ImageClassifier::ImageClassifier(std::shared_ptr<Device> device,
                                  std::shared_ptr<const OpenModel> model, const LoadOptions& options)
     : impl_(std::make_unique<Impl>()) {
   impl_->device = given(std::move(device), "ImageClassifier");
-  impl_->load(*model, options, Capability::kClassifyPictures);
+  impl_->load(*model, options, Capability::kClassifyImages);
 }
 
 ImageClassifier::~ImageClassifier() = default;
 ImageClassifier::ImageClassifier(ImageClassifier&&) noexcept = default;
 ImageClassifier& ImageClassifier::operator=(ImageClassifier&&) noexcept = default;
 
-std::vector<PictureLabels> ImageClassifier::classify(std::span<const Picture> pictures,
-                                                     const PictureBatchOptions& options) {
-  impl_->begin(pictures.size());
+std::vector<ImageLabels> ImageClassifier::classify(std::span<const Image> images,
+                                                   const ImageBatchOptions& options) {
+  impl_->begin(images.size());
   const auto start = Clock::now();
-  std::vector<PictureLabels> results(pictures.size());
-  impl_->run(pictures, PictureOutput::kLogits, false, options,
+  std::vector<ImageLabels> results(images.size());
+  impl_->run(images, ImageOutput::kLogits, false, options,
              [&](size_t index, std::vector<float> logits) {
-               PictureLabels& result = results[index];
+               ImageLabels& result = results[index];
                result.probabilities = label_probabilities(logits, several_labels());
                result.best = largest_of(logits);
                result.logits = std::move(logits);
@@ -108,18 +106,15 @@ std::vector<PictureLabels> ImageClassifier::classify(std::span<const Picture> pi
   return results;
 }
 
-PictureLabels ImageClassifier::classify(const Picture& picture,
-                                        const PictureBatchOptions& options) {
-  return std::move(classify(std::span(&picture, 1), options).front());
+ImageLabels ImageClassifier::classify(const Image& image, const ImageBatchOptions& options) {
+  return std::move(classify(std::span(&image, 1), options).front());
 }
 
-PictureAttention ImageClassifier::attention(const Picture& picture) {
-  return impl_->attention(picture);
-}
+ImageAttention ImageClassifier::attention(const Image& image) { return impl_->attention(image); }
 
 const std::vector<std::string>& ImageClassifier::labels() const { return impl_->config().labels; }
 bool ImageClassifier::several_labels() const { return impl_->config().several_labels; }
-const PictureStatistics& ImageClassifier::statistics() const { return impl_->statistics; }
+const ImageStatistics& ImageClassifier::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& ImageClassifier::device() const { return impl_->device; }
 
 // --- Texts that fit ------------------------------------------------------------------------------
@@ -166,20 +161,20 @@ std::vector<std::vector<float>> ImageTextMatcher::embed_texts(std::span<const st
   return vectors;
 }
 
-std::vector<PictureMatch> ImageTextMatcher::match(std::span<const Picture> pictures,
-                                                  std::span<const std::string> texts,
-                                                  const PictureBatchOptions& options) {
+std::vector<ImageMatch> ImageTextMatcher::match(std::span<const Image> images,
+                                                std::span<const std::string> texts,
+                                                const ImageBatchOptions& options) {
   if (texts.empty()) throw ModelError("texts", "are none", "give one or more");
-  impl_->begin(pictures.size());
+  impl_->begin(images.size());
   const auto start = Clock::now();
   const std::vector<std::vector<float>> of_texts = embed_texts(texts);
-  std::vector<PictureMatch> results(pictures.size());
-  impl_->run(pictures, PictureOutput::kProjected, true, options,
-             [&](size_t index, const std::vector<float>& picture) {
-               PictureMatch& result = results[index];
+  std::vector<ImageMatch> results(images.size());
+  impl_->run(images, ImageOutput::kProjected, true, options,
+             [&](size_t index, const std::vector<float>& image) {
+               ImageMatch& result = results[index];
                for (const std::vector<float>& text : of_texts) {
                  double cosine = 0;
-                 for (size_t i = 0; i < picture.size(); ++i) cosine += double{picture[i]} * text[i];
+                 for (size_t i = 0; i < image.size(); ++i) cosine += double{image[i]} * text[i];
                  result.logits.push_back(static_cast<float>(cosine * impl_->seeing->logit_scale() +
                                                             impl_->seeing->logit_bias()));
                }
@@ -192,7 +187,7 @@ std::vector<PictureMatch> ImageTextMatcher::match(std::span<const Picture> pictu
 }
 
 bool ImageTextMatcher::probabilities_add_up() const { return !impl_->config().logit_bias; }
-const PictureStatistics& ImageTextMatcher::statistics() const { return impl_->statistics; }
+const ImageStatistics& ImageTextMatcher::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& ImageTextMatcher::device() const { return impl_->device; }
 
 }  // namespace mulciber

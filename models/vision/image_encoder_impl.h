@@ -6,9 +6,9 @@
 namespace mulciber {
 
 struct ImageEncoder::Impl : ImageRunner {
-  PictureOutput output(PicturePoolingChoice pooling) const {
-    if (pooling == PicturePoolingChoice::kMean) return PictureOutput::kMean;
-    return config().texts ? PictureOutput::kProjected : PictureOutput::kPooled;
+  ImageOutput output(ImagePoolingChoice pooling) const {
+    if (pooling == ImagePoolingChoice::kMean) return ImageOutput::kMean;
+    return config().texts ? ImageOutput::kProjected : ImageOutput::kPooled;
   }
 };
 

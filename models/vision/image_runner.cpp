@@ -45,58 +45,58 @@ void ImageRunner::load(const OpenModel& opened, const LoadOptions& options, Capa
   opened.require(capability);
   const std::string where = opened.checkpoint().path().string();
   const VisionConfig& wanted = *opened.architecture().vision();
-  if (capability == Capability::kClassifyPictures && wanted.head == PictureHead::kNone)
+  if (capability == Capability::kClassifyImages && wanted.head == VisionHead::kNone)
     throw ModelError(where,
                      fmt::format("is of class {}, which has no head that {}",
                                  opened.checkpoint().model_class(), row_of(capability).does),
                      "use a checkpoint whose class ends in ForImageClassification");
-  if (wanted.pictures.channels != 3)
-    throw ModelError(where, fmt::format("reads pictures of {} channels", wanted.pictures.channels),
-                     "pictures have red, green and blue");
-  processor = read_picture_processor(opened.checkpoint().files(), opened.checkpoint().folder());
+  if (wanted.tower.channels != 3)
+    throw ModelError(where, fmt::format("reads images of {} channels", wanted.tower.channels),
+                     "images have red, green and blue");
+  processor = read_image_processor(opened.checkpoint().files(), opened.checkpoint().folder());
   model = load_model(*device, opened, model_options(options));
   seeing = model->sees();
   statistics.weight_bytes = model->weight_bytes();
   statistics.load_seconds = seconds_since(start);
 }
 
-void ImageRunner::begin(size_t pictures) {
-  statistics = {.pictures = pictures,
-                .load_seconds = statistics.load_seconds,
+void ImageRunner::begin(size_t images) {
+  statistics = {.load_seconds = statistics.load_seconds,
                 .weight_bytes = statistics.weight_bytes,
                 .predicted_device_bytes = statistics.weight_bytes};
+  statistics.images = images;
 }
 
-Picture ImageRunner::prepared(const Picture& picture) const {
-  if (picture.rgb.size() != uint64_t{picture.width} * picture.height * 3)
-    throw ModelError("picture",
-                     fmt::format("has {} bytes, {} by {} pixels have three each",
-                                 picture.rgb.size(), picture.width, picture.height),
+Image ImageRunner::prepared(const Image& image) const {
+  if (image.rgb.size() != uint64_t{image.width} * image.height * 3)
+    throw ModelError("image",
+                     fmt::format("has {} bytes, {} by {} pixels have three each", image.rgb.size(),
+                                 image.width, image.height),
                      "");
-  Picture seen = processor(picture);
-  const PictureTower& tower = config().pictures;
+  Image seen = processor(image);
+  const VisionTower& tower = config().tower;
   if (!tower.any_size || seen.width < tower.patch || seen.height < tower.patch) return seen;
   // Pixels beside whole patches are not read, as in a convolution.
   return crop(seen, 0, 0, seen.width - seen.width % tower.patch,
               seen.height - seen.height % tower.patch);
 }
 
-PictureRequest ImageRunner::request_for(PictureSize size) const {
-  PictureRequest request;
+ImageRequest ImageRunner::request_for(ImageSize size) const {
+  ImageRequest request;
   request.size = size;
   request.normalization = {processor.scale, processor.shift};
   return request;
 }
 
-void ImageRunner::run(std::span<const Picture> pictures, PictureOutput output, bool normalized,
-                      const PictureBatchOptions& options,
+void ImageRunner::run(std::span<const Image> images, ImageOutput output, bool normalized,
+                      const ImageBatchOptions& options,
                       const std::function<void(size_t index, std::vector<float> values)>& take) {
   std::vector<std::vector<uint32_t>> batch;
-  PictureSize size;
+  ImageSize size;
   size_t done = 0;
   const auto flush = [&] {
     if (batch.empty()) return;
-    PictureRequest request = request_for(size);
+    ImageRequest request = request_for(size);
     request.pixels = batch;
     request.output = output;
     request.normalized = normalized;
@@ -108,19 +108,19 @@ void ImageRunner::run(std::span<const Picture> pictures, PictureOutput output, b
                                                  statistics.weight_bytes + found.predicted_bytes);
     for (std::vector<float>& values : found.values) take(done++, std::move(values));
     batch.clear();
-    if (options.progress) options.progress(done, pictures.size());
+    if (options.progress) options.progress(done, images.size());
   };
   uint32_t most = 0;
-  for (const Picture& picture : pictures) {
+  for (const Image& image : images) {
     const auto start = Clock::now();
-    const Picture seen = prepared(picture);
+    const Image seen = prepared(image);
     statistics.resize_seconds += seconds_since(start);
-    const PictureSize its = {seen.height, seen.width};
+    const ImageSize its = {seen.height, seen.width};
     if (most == 0 || !(its == size) || batch.size() >= most) {
       flush();
       if (options.cancel && options.cancel->load()) return;
       size = its;
-      most = std::min(std::max(options.batch_pictures, 1u), seeing->batch_limit(size));
+      most = std::min(std::max(options.batch_images, 1u), seeing->batch_limit(size));
     }
     batch.push_back(pixel_words(seen));
   }
@@ -128,14 +128,14 @@ void ImageRunner::run(std::span<const Picture> pictures, PictureOutput output, b
   statistics.peak_device_bytes = device->memory().peak();
 }
 
-PictureAttention ImageRunner::attention(const Picture& picture) {
-  PictureAttention result;
-  result.seen = prepared(picture);
+ImageAttention ImageRunner::attention(const Image& image) {
+  ImageAttention result;
+  result.seen = prepared(image);
   const std::vector<std::vector<uint32_t>> pixels = {pixel_words(result.seen)};
-  PictureRequest request = request_for({result.seen.height, result.seen.width});
+  ImageRequest request = request_for({result.seen.height, result.seen.width});
   request.pixels = pixels;
   const std::vector<float> maps = seeing->attention_maps(request);
-  const PictureTower& tower = config().pictures;
+  const VisionTower& tower = config().tower;
   result.layers = tower.layers;
   result.heads = tower.heads;
   result.rows = result.seen.height / tower.patch;

@@ -19,24 +19,24 @@ struct ImageRunner {
   std::shared_ptr<Device> device;
   std::unique_ptr<Model> model;
   SeeingModel* seeing = nullptr;  // the model, to see images
-  PictureProcessor processor;
-  PictureStatistics statistics;
+  ImageProcessor processor;
+  ImageStatistics statistics;
 
   /// Throws ModelError, before anything is loaded, where the checkpoint lacks the capability.
   void load(const OpenModel& opened, const LoadOptions& options, Capability capability);
   const VisionConfig& config() const { return seeing->config(); }
 
   /// Begins the statistics of a call.
-  void begin(size_t pictures);
+  void begin(size_t images);
   /// Runs all images in batches of one size; `take` gets the values of each image. Returns early
   /// where the call is cancelled.
-  void run(std::span<const Picture> pictures, PictureOutput output, bool normalized,
-           const PictureBatchOptions& options,
+  void run(std::span<const Image> images, ImageOutput output, bool normalized,
+           const ImageBatchOptions& options,
            const std::function<void(size_t index, std::vector<float> values)>& take);
-  PictureAttention attention(const Picture& picture);
+  ImageAttention attention(const Image& image);
   /// The image as the model reads it.
-  Picture prepared(const Picture& picture) const;
-  PictureRequest request_for(PictureSize size) const;
+  Image prepared(const Image& image) const;
+  ImageRequest request_for(ImageSize size) const;
 };
 
 }  // namespace mulciber

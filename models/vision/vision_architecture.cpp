@@ -26,8 +26,8 @@ class VisionArchitecture : public Architecture {
 
 Extents extents_of(const VisionConfig& config) {
   return {.context = config.texts ? config.texts->context : 0,
-          .encoder_layers = config.pictures.layers,
-          .encoder_heads = config.pictures.heads};
+          .encoder_layers = config.tower.layers,
+          .encoder_heads = config.tower.heads};
 }
 
 std::unique_ptr<const Architecture> read_vision(const Checkpoint& checkpoint,

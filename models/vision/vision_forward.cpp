@@ -4,7 +4,7 @@
 #include "models/core/device_weights.h"
 #include "models/core/padded_ids.h"
 #include "models/core/vector_cosines.h"
-#include "models/vision/picture_pass.h"
+#include "models/vision/image_pass.h"
 #include "models/vision/vision_model.h"
 #include "mulciber/error.h"
 #include "runtime/transfer.h"
@@ -13,12 +13,12 @@ namespace mulciber {
 namespace {
 
 /// The size of a forward pass's pixels, (images, channels, height, width).
-PictureSize size_of_pixels(const std::string& family, const NamedArray& pixels, uint32_t channels) {
+ImageSize size_of_pixels(const std::string& family, const NamedArray& pixels, uint32_t channels) {
   const std::vector<uint64_t>& shape = pixels.shape;
   if (shape.size() != 4 || shape[0] == 0 || shape[0] > 1024 || shape[1] != channels ||
       shape[2] > 1 << 14 || shape[3] > 1 << 14)
-    throw ModelError(family + " input `pixel_values`", "has another shape than pictures have",
-                     fmt::format("give (pictures, {}, height, width)", channels));
+    throw ModelError(family + " input `pixel_values`", "has another shape than images have",
+                     fmt::format("give (images, {}, height, width)", channels));
   return {static_cast<uint32_t>(shape[2]), static_cast<uint32_t>(shape[3])};
 }
 
@@ -39,11 +39,11 @@ struct TracedResults {
 
 }  // namespace
 
-void VisionModel::forward_pictures(const NamedArrays& inputs, std::span<const std::string> wanted,
-                                   NamedArrays& results) {
+void VisionModel::forward_images(const NamedArrays& inputs, std::span<const std::string> wanted,
+                                 NamedArrays& results) {
   const NamedArray& pixels = inputs.at("pixel_values");
-  const PictureTower& tower = config_.pictures;
-  const PictureSize size = size_of_pixels(family_, pixels, tower.channels);
+  const VisionTower& tower = config_.tower;
+  const ImageSize size = size_of_pixels(family_, pixels, tower.channels);
   check_size(size);
   const uint64_t rows = pixels.shape[0], tokens = tokens_of(size), D = tower.width;
   const std::vector<float> values(pixels.values.begin(), pixels.values.end());
@@ -54,20 +54,20 @@ void VisionModel::forward_pictures(const NamedArrays& inputs, std::span<const st
   trace.attentions = wants(wanted, "attentions");
   const bool joint = config_.texts && !wants(wanted, "last_hidden_state");
   ProgramBuilder builder(device_, "forward");
-  const Tensor states = pictures_.states(
+  const Tensor states = tower_.states(
       builder, buffer.tensor({rows, tower.channels, size.height, size.width}, DataType::kF32),
       start_of(size), {}, &trace);
   {
     const auto scope = builder.layer("result");
     trace.keep(builder, "states", states);
-    if (pictures_.has_pooler())
-      trace.keep(builder, "pooler", pictures_.pooler_output(builder, states));
-    else if (config_.head == PictureHead::kNone)
-      trace.keep(builder, "pooler", pictures_.pooled(builder, states));
-    if (config_.head != PictureHead::kNone)
-      trace.keep(builder, "logits", pictures_.logits(builder, states));
+    if (tower_.has_pooler())
+      trace.keep(builder, "pooler", tower_.pooler_output(builder, states));
+    else if (config_.head == VisionHead::kNone)
+      trace.keep(builder, "pooler", tower_.pooled(builder, states));
+    if (config_.head != VisionHead::kNone)
+      trace.keep(builder, "logits", tower_.logits(builder, states));
     if (joint)
-      trace.keep(builder, "embeds", unit_length(builder, pictures_.projected(builder, states)));
+      trace.keep(builder, "embeds", unit_length(builder, tower_.projected(builder, states)));
   }
   Program program = builder.build();
   upload(device_, buffer.view(), std::as_bytes(std::span(values)));
@@ -75,10 +75,10 @@ void VisionModel::forward_pictures(const NamedArrays& inputs, std::span<const st
 
   const TracedResults traced = {device_, program, trace, results};
   traced.add("last_hidden_state", "result.states", {rows, tokens, D});
-  if (config_.head == PictureHead::kNone) traced.add("pooler_output", "result.pooler", {rows, D});
-  if (config_.head != PictureHead::kNone) {
+  if (config_.head == VisionHead::kNone) traced.add("pooler_output", "result.pooler", {rows, D});
+  if (config_.head != VisionHead::kNone) {
     traced.add("logits", "result.logits", {rows, config_.labels.size()});
-    if (config_.head == PictureHead::kClassAndTeacher)
+    if (config_.head == VisionHead::kClassAndTeacher)
       for (double& value : results["logits"].values) value /= 2;
   }
   if (joint) {
@@ -145,36 +145,36 @@ void VisionModel::forward_texts(const NamedArrays& inputs, NamedArrays& results)
 
 NamedArrays VisionModel::forward(const NamedArrays& inputs, std::span<const std::string> wanted) {
   NamedArrays results;
-  if (inputs.count("pixel_values") > 0) forward_pictures(inputs, wanted, results);
+  if (inputs.count("pixel_values") > 0) forward_images(inputs, wanted, results);
   if (inputs.count("input_ids") > 0 && config_.texts) forward_texts(inputs, results);
   if (results.empty())
     throw ModelError(family_ + " model", "was given neither pixel_values nor ids that it reads",
                      "give `pixel_values`");
   if (results.count("image_embeds") > 0 && results.count("text_embeds") > 0) {
-    const NamedArray &pictures = results["image_embeds"], &texts = results["text_embeds"];
-    const uint64_t columns = pictures.shape[1];
-    NamedArray of_pictures = {{pictures.shape[0], texts.shape[0]}, {}};
-    NamedArray of_texts = {{texts.shape[0], pictures.shape[0]},
-                           std::vector<double>(pictures.shape[0] * texts.shape[0])};
-    for (uint64_t i = 0; i < pictures.shape[0]; ++i) {
+    const NamedArray &images = results["image_embeds"], &texts = results["text_embeds"];
+    const uint64_t columns = images.shape[1];
+    NamedArray of_images = {{images.shape[0], texts.shape[0]}, {}};
+    NamedArray of_texts = {{texts.shape[0], images.shape[0]},
+                           std::vector<double>(images.shape[0] * texts.shape[0])};
+    for (uint64_t i = 0; i < images.shape[0]; ++i) {
       for (uint64_t j = 0; j < texts.shape[0]; ++j) {
         double cosine = 0;
         for (uint64_t k = 0; k < columns; ++k)
-          cosine += pictures.values[i * columns + k] * texts.values[j * columns + k];
-        of_pictures.values.push_back(cosine * logit_scale_ + logit_bias_);
-        of_texts.values[j * pictures.shape[0] + i] = of_pictures.values.back();
+          cosine += images.values[i * columns + k] * texts.values[j * columns + k];
+        of_images.values.push_back(cosine * logit_scale_ + logit_bias_);
+        of_texts.values[j * images.shape[0] + i] = of_images.values.back();
       }
     }
-    results["logits_per_image"] = std::move(of_pictures);
+    results["logits_per_image"] = std::move(of_images);
     results["logits_per_text"] = std::move(of_texts);
   }
   keep_wanted(results, wanted);
   return results;
 }
 
-uint64_t VisionModel::map_bytes(PictureSize size) const {
+uint64_t VisionModel::map_bytes(ImageSize size) const {
   constexpr uint64_t kMostBytes = 1 << 30;
-  const PictureTower& tower = config_.pictures;
+  const VisionTower& tower = config_.tower;
   const uint64_t tokens = tokens_of(size),
                  bytes = tokens * tokens * tower.heads * tower.layers * sizeof(float);
   if (bytes > kMostBytes)
@@ -185,22 +185,21 @@ uint64_t VisionModel::map_bytes(PictureSize size) const {
   return bytes;
 }
 
-std::unique_ptr<PicturePass> VisionModel::start(const PictureStart& start) {
-  PictureRequest request;
+std::unique_ptr<ImagePass> VisionModel::start(const ImageStart& start) {
+  ImageRequest request;
   request.size = start.size;
   request.output = start.output;
   if (!start.from) request.pixels = std::span(&start.pixels, 1);
   check(request);
   const uint64_t maps = start.attention ? map_bytes(start.size) : 0;
   require_memory(device_, batch_bytes(1, start.size) + maps, memory_limit_,
-                 fmt::format("a picture of {} by {} pixels", start.size.width, start.size.height));
-  return std::make_unique<PicturePass>(device_, pictures_, config_.pictures, start_of(start.size),
-                                       start);
+                 fmt::format("an image of {} by {} pixels", start.size.width, start.size.height));
+  return std::make_unique<ImagePass>(device_, tower_, config_.tower, start_of(start.size), start);
 }
 
-std::vector<float> VisionModel::attention_maps(const PictureRequest& request) {
+std::vector<float> VisionModel::attention_maps(const ImageRequest& request) {
   check(request);
-  const PictureTower& tower = config_.pictures;
+  const VisionTower& tower = config_.tower;
   const std::vector<uint32_t>& pixels = request.pixels.front();
   map_bytes(request.size);
   const Buffer buffer =
@@ -208,7 +207,7 @@ std::vector<float> VisionModel::attention_maps(const PictureRequest& request) {
   Trace trace;
   trace.attentions = true;
   ProgramBuilder builder(device_, "attention");
-  const Tensor states = pictures_.states(
+  const Tensor states = tower_.states(
       builder, buffer.tensor({1, request.size.height, request.size.width}, DataType::kU32),
       start_of(request.size), request.normalization, &trace);
   builder.keep(states);

@@ -16,8 +16,8 @@ class VisionLanguageArchitecture : public Architecture {
   const VisionLanguageConfig* sees() const override { return &config_; }
   Extents extents() const override {
     Extents extents = extents_of(config_.text);
-    extents.encoder_layers = config_.vision.pictures.layers;
-    extents.encoder_heads = config_.vision.pictures.heads;
+    extents.encoder_layers = config_.vision.tower.layers;
+    extents.encoder_heads = config_.vision.tower.heads;
     return extents;
   }
   MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
@@ -27,7 +27,7 @@ class VisionLanguageArchitecture : public Architecture {
  private:
   WeightTable weight_table() const override {
     WeightTable table = decoder_weight_table(config_.text);
-    const WeightTable beside = picture_weight_table(config_, checkpoint());
+    const WeightTable beside = image_embedder_weight_table(config_, checkpoint());
     table.insert(table.end(), beside.begin(), beside.end());
     return table;
   }
@@ -46,10 +46,10 @@ MemoryPrediction predict_vision_language_memory(const Capabilities& device,
                                                 const ModelOptions& options) {
   MemoryPrediction predicted = predict_decoder_memory(device, checkpoint, config.text, options);
   predicted.weight_bytes +=
-      weight_bytes(table_to_read(picture_weight_table(config, checkpoint), options), checkpoint,
-                   model_type(checkpoint), options.matrices);
+      weight_bytes(table_to_read(image_embedder_weight_table(config, checkpoint), options),
+                   checkpoint, model_type(checkpoint), options.matrices);
   if (options.sequences == 0) return predicted;
-  const PictureTower& tower = config.vision.pictures;
+  const VisionTower& tower = config.vision.tower;
   const uint64_t merged = uint64_t{config.connector.merged} * config.connector.merged;
   predicted.context_bytes +=
       uint64_t{tower.height} * tower.width_pixels * sizeof(uint32_t) +

@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "models/generation/decoder_model.h"
-#include "models/generation/picture_embedder.h"
-#include "models/networks/picture_connector.h"
+#include "models/generation/image_embedder.h"
+#include "models/networks/connector_network.h"
 
 namespace mulciber {
 
 /// A vision tower, a connector and a decoder-only network. Source: Liu et al. 2023,
 /// arXiv:2304.08485.
-class VisionLanguageModel : public DecoderModel, public PictureEmbedder {
+class VisionLanguageModel : public DecoderModel, public ImageEmbedder {
  public:
   /// Throws as DecoderModel does.
   VisionLanguageModel(Device& device, const Checkpoint& checkpoint,
@@ -24,20 +24,20 @@ class VisionLanguageModel : public DecoderModel, public PictureEmbedder {
   /// those of DecoderModel, and image_features (rows, width).
   NamedArrays forward(const NamedArrays& inputs, std::span<const std::string> wanted) override;
   EncodingModel* encodes_text() override { return nullptr; }
-  PictureEmbedder* embeds_pictures() override { return this; }
+  ImageEmbedder* embeds_images() override { return this; }
   std::vector<float> embed(std::span<const uint32_t> pixels,
-                           const PictureNormalization& normalization) override;
+                           const ImageNormalization& normalization) override;
 
  private:
   struct Seeing;
-  Seeing& seeing(DataType pixels, const PictureNormalization& normalization);
+  Seeing& seeing(DataType pixels, const ImageNormalization& normalization);
   /// The embeddings of pixels in any form.
   std::vector<float> run(Seeing& program, std::span<const std::byte> pixels);
 
   VisionLanguageConfig config_;
   DataType activations_;
   Weights tower_weights_;
-  PictureNetwork tower_;
+  VisionTowerNetwork tower_;
   ConnectorNetwork connector_;
   std::unique_ptr<Seeing> seeing_;  // most recently used
 };

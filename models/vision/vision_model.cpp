@@ -14,20 +14,20 @@
 #include "models/core/vector_cosines.h"
 #include "models/families/registry.h"
 #include "models/generation/not_finite.h"
-#include "models/vision/picture_pass.h"
+#include "models/vision/image_pass.h"
 #include "mulciber/error.h"
 #include "runtime/transfer.h"
 
 namespace mulciber {
 namespace {
 
-constexpr size_t kPictureProgramsKept = 8, kTextProgramsKept = 4;
-constexpr uint32_t kMostPictures = 256;
+constexpr size_t kImageProgramsKept = 8, kTextProgramsKept = 4;
+constexpr uint32_t kMostImages = 256;
 // Lengths of texts are rounded up, so that few programs serve all texts.
 constexpr uint32_t kTowerLengthStep = 8;
 
 /// Rounds the images of a batch up to 1, 2, 3, 4, 6, 8, 12, ...: at most a third of it is padding.
-uint32_t rounded_pictures(uint32_t rows) {
+uint32_t rounded_images(uint32_t rows) {
   const uint32_t power = std::bit_ceil(rows), between = power / 4 * 3;
   return rows <= between ? between : power;
 }
@@ -41,23 +41,23 @@ double number_of(Device& device, const Weights& weights, const char* name) {
 
 }  // namespace
 
-struct VisionModel::PictureShape {
+struct VisionModel::ImageShape {
   uint32_t rows;
-  PictureSize size;
-  PictureNormalization normalization;
-  PictureOutput output;
+  ImageSize size;
+  ImageNormalization normalization;
+  ImageOutput output;
   bool normalized;
-  bool operator==(const PictureShape&) const = default;
+  bool operator==(const ImageShape&) const = default;
 };
 
-struct VisionModel::PicturePrograms {
-  PictureShape shape;
+struct VisionModel::ImagePrograms {
+  ImageShape shape;
   Buffer pixels;
   Tensor result;
   std::optional<Program> program;
 
-  PicturePrograms(Device& device, const PictureNetwork& network, const Tensor& start,
-                  const PictureShape& wanted)
+  ImagePrograms(Device& device, const VisionTowerNetwork& network, const Tensor& start,
+                const ImageShape& wanted)
       : shape(wanted) {
     const uint64_t count = uint64_t{shape.rows} * shape.size.height * shape.size.width;
     pixels = device.memory().allocate(count * sizeof(uint32_t), MemoryUsage::kActivations);
@@ -66,7 +66,7 @@ struct VisionModel::PicturePrograms {
         builder, pixels.tensor({shape.rows, shape.size.height, shape.size.width}, DataType::kU32),
         start, shape.normalization);
     const auto scope = builder.layer("output");
-    result = picture_output(builder, network, shape.output, states);
+    result = image_output(builder, network, shape.output, states);
     if (shape.normalized) result = unit_length(builder, result);
     builder.keep(result);
     program = builder.build();
@@ -105,7 +105,7 @@ VisionModel::VisionModel(Device& device, const Checkpoint& checkpoint, const Vis
       memory_limit_(options.memory_limit),
       weights_(weights_of(device, vision_weight_table(config, checkpoint), checkpoint, family_,
                           options)),
-      pictures_(config, weights_, options.activations) {
+      tower_(config, weights_, options.activations) {
   if (!config.texts) return;
   texts_.emplace(*config.texts, weights_, options.activations);
   logit_scale_ = std::exp(number_of(device, weights_, "logit_scale"));
@@ -116,28 +116,27 @@ VisionModel::~VisionModel() = default;
 
 Extents VisionModel::extents() const { return extents_of(config_); }
 
-uint64_t VisionModel::tokens_of(PictureSize size) const {
-  const uint32_t patch = config_.pictures.patch;
-  return config_.pictures.first_tokens.size() +
-         uint64_t{size.height / patch} * (size.width / patch);
+uint64_t VisionModel::tokens_of(ImageSize size) const {
+  const uint32_t patch = config_.tower.patch;
+  return config_.tower.first_tokens.size() + uint64_t{size.height / patch} * (size.width / patch);
 }
 
-uint64_t VisionModel::batch_bytes(uint32_t rows, PictureSize size) const {
+uint64_t VisionModel::batch_bytes(uint32_t rows, ImageSize size) const {
   return uint64_t{rows} * (uint64_t{size.height} * size.width * sizeof(uint32_t) +
-                           tokens_of(size) * pictures_.live_columns() * size_of(activations_));
+                           tokens_of(size) * tower_.live_columns() * size_of(activations_));
 }
 
-uint32_t VisionModel::batch_limit(PictureSize size) {
+uint32_t VisionModel::batch_limit(ImageSize size) {
   check_size(size);
   const uint64_t available = device_.memory().available();
   const uint64_t memory = memory_limit_ > 0 ? std::min(memory_limit_, available) : available;
   const uint64_t row_bytes =
-      std::max(tokens_of(size) * pictures_.widest_columns() * size_of(DataType::kF32),
+      std::max(tokens_of(size) * tower_.widest_columns() * size_of(DataType::kF32),
                uint64_t{size.height} * size.width * sizeof(uint32_t));
   uint32_t best = 1;
   // Only half of the memory counts: the programs of another shape may still be there.
-  for (uint32_t rows = 1; rows <= kMostPictures; ++rows) {
-    const uint32_t rounded = rounded_pictures(rows);
+  for (uint32_t rows = 1; rows <= kMostImages; ++rows) {
+    const uint32_t rounded = rounded_images(rows);
     if (rounded * row_bytes > device_.capabilities().max_storage_range ||
         batch_bytes(rounded, size) > memory / 2)
       break;
@@ -146,72 +145,72 @@ uint32_t VisionModel::batch_limit(PictureSize size) {
   return best;
 }
 
-void VisionModel::check_size(PictureSize size) const {
-  const PictureTower& tower = config_.pictures;
-  if (size == PictureSize{tower.height, tower.width_pixels}) return;
+void VisionModel::check_size(ImageSize size) const {
+  const VisionTower& tower = config_.tower;
+  if (size == ImageSize{tower.height, tower.width_pixels}) return;
   constexpr uint32_t kMostSide = 16384;
   const bool whole = size.height > 0 && size.width > 0 && size.height <= kMostSide &&
                      size.width <= kMostSide && size.height % tower.patch == 0 &&
                      size.width % tower.patch == 0;
   if (tower.any_size && whole && tokens_of(size) <= 1 << 16) return;
   throw ModelError(family_ + " model",
-                   fmt::format("cannot take pictures of {} by {} pixels", size.width, size.height),
+                   fmt::format("cannot take images of {} by {} pixels", size.width, size.height),
                    tower.any_size
                        ? fmt::format("give a multiple of {} each way", tower.patch)
                        : fmt::format("it takes {} by {}", tower.width_pixels, tower.height));
 }
 
-const Tensor& VisionModel::start_of(PictureSize size) {
+const Tensor& VisionModel::start_of(ImageSize size) {
   for (const Start& start : starts_)
     if (start.size == size) return start.tensor;
-  const std::vector<float> values = first_states(device_, config_.pictures, weights_, size);
+  const std::vector<float> values = first_states(device_, config_.tower, weights_, size);
   Start start = {
       .size = size,
       .buffer = device_.memory().allocate(values.size() * sizeof(float), MemoryUsage::kWeights)};
   upload(device_, start.buffer.view(), std::as_bytes(std::span(values)));
-  start.tensor = start.buffer.tensor(
-      {values.size() / config_.pictures.width, config_.pictures.width}, DataType::kF32);
+  start.tensor = start.buffer.tensor({values.size() / config_.tower.width, config_.tower.width},
+                                     DataType::kF32);
   starts_.push_back(std::move(start));
   return starts_.back().tensor;
 }
 
-VisionModel::PicturePrograms& VisionModel::programs(const PictureShape& shape) {
+VisionModel::ImagePrograms& VisionModel::programs(const ImageShape& shape) {
   if (const auto* found =
           recently_used(programs_, [&](const auto& entry) { return entry->shape == shape; }))
     return **found;
   const uint64_t bytes = batch_bytes(shape.rows, shape.size);
   while (!programs_.empty() &&
-         (programs_.size() >= kPictureProgramsKept || bytes > device_.memory().available()))
+         (programs_.size() >= kImageProgramsKept || bytes > device_.memory().available()))
     programs_.pop_back();
   require_memory(device_, bytes, memory_limit_,
-                 fmt::format("a batch of {} pictures of {} by {} pixels", shape.rows,
+                 fmt::format("a batch of {} images of {} by {} pixels", shape.rows,
                              shape.size.width, shape.size.height));
   programs_.push_front(
-      std::make_unique<PicturePrograms>(device_, pictures_, start_of(shape.size), shape));
+      std::make_unique<ImagePrograms>(device_, tower_, start_of(shape.size), shape));
   return *programs_.front();
 }
 
-void VisionModel::check(const PictureRequest& request) const {
+void VisionModel::check(const ImageRequest& request) const {
   check_size(request.size);
-  if (request.output == PictureOutput::kLogits && config_.head == PictureHead::kNone)
-    throw ModelError(family_ + " model", "was not trained to label pictures",
+  if (request.output == ImageOutput::kLogits && config_.head == VisionHead::kNone)
+    throw ModelError(family_ + " model", "was not trained to label images",
                      "use a checkpoint whose class ends in ForImageClassification");
   for (const std::vector<uint32_t>& pixels : request.pixels)
     if (pixels.size() != uint64_t{request.size.height} * request.size.width)
-      throw ModelError("picture",
+      throw ModelError("image",
                        fmt::format("has {} pixels, not {} by {}", pixels.size(), request.size.width,
                                    request.size.height),
-                       "pictures of a batch are of one size");
+                       "images of a batch are of one size");
 }
 
-EncoderResult VisionModel::see(const PictureRequest& request) {
+EncoderResult VisionModel::see(const ImageRequest& request) {
   if (request.pixels.empty()) return {};
   check(request);
   const auto start = Clock::now();
-  const PictureShape shape = {rounded_pictures(static_cast<uint32_t>(request.pixels.size())),
-                              request.size, request.normalization, request.output,
-                              request.normalized};
-  PicturePrograms& programs = this->programs(shape);
+  const ImageShape shape = {rounded_images(static_cast<uint32_t>(request.pixels.size())),
+                            request.size, request.normalization, request.output,
+                            request.normalized};
+  ImagePrograms& programs = this->programs(shape);
   std::vector<uint32_t> words;
   for (const std::vector<uint32_t>& pixels : request.pixels)
     words.insert(words.end(), pixels.begin(), pixels.end());
@@ -226,13 +225,13 @@ EncoderResult VisionModel::see(const PictureRequest& request) {
   std::vector<float> values = download_as<float>(device_, programs.program->view(programs.result));
   result.run_seconds = seconds_since(running);
   const bool halves =
-      request.output == PictureOutput::kLogits && config_.head == PictureHead::kClassAndTeacher;
-  const size_t of_picture = values.size() / shape.rows;
+      request.output == ImageOutput::kLogits && config_.head == VisionHead::kClassAndTeacher;
+  const size_t of_image = values.size() / shape.rows;
   for (size_t row = 0; row < request.pixels.size(); ++row) {
-    const std::span<float> part = std::span(values).subspan(row * of_picture, of_picture);
+    const std::span<float> part = std::span(values).subspan(row * of_image, of_image);
     for (float& value : part) value *= halves ? 0.5f : 1.0f;
     if (!std::ranges::all_of(part, [](float value) { return std::isfinite(value); }))
-      refuse_numbers(device_, &weights_, "states of a picture",
+      refuse_numbers(device_, &weights_, "states of an image",
                      [] { return std::string("the network"); });
     result.values.emplace_back(part.begin(), part.end());
   }
@@ -274,7 +273,7 @@ EncoderResult VisionModel::read(std::span<const std::vector<uint32_t>> texts) {
       static_cast<uint32_t>((longest + kTowerLengthStep - 1) / kTowerLengthStep * kTowerLengthStep);
   const uint32_t length = tower.padded ? tower.context : std::min(rounded, tower.context);
   TextPrograms& programs =
-      text_programs(rounded_pictures(static_cast<uint32_t>(texts.size())), length);
+      text_programs(rounded_images(static_cast<uint32_t>(texts.size())), length);
   const TextTowerControl& layout = programs.layout;
   ControlWords words(layout.words);
   words.fill(layout.tokens, tower.pad);

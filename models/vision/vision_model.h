@@ -29,36 +29,36 @@ class VisionModel : public Model, public SeeingModel {
   SeeingModel* sees() override { return this; }
 
   const VisionConfig& config() const override { return config_; }
-  uint32_t batch_limit(PictureSize size) override;
-  EncoderResult see(const PictureRequest& request) override;
+  uint32_t batch_limit(ImageSize size) override;
+  EncoderResult see(const ImageRequest& request) override;
   EncoderResult read(std::span<const std::vector<uint32_t>> texts) override;
   double logit_scale() const override { return logit_scale_; }
   double logit_bias() const override { return logit_bias_; }
-  std::vector<float> attention_maps(const PictureRequest& request) override;
-  std::unique_ptr<PicturePass> start(const PictureStart& start) override;
+  std::vector<float> attention_maps(const ImageRequest& request) override;
+  std::unique_ptr<ImagePass> start(const ImageStart& start) override;
 
  private:
-  struct PictureShape;
-  struct PicturePrograms;
+  struct ImageShape;
+  struct ImagePrograms;
   struct TextPrograms;
 
-  void check(const PictureRequest& request) const;
-  void check_size(PictureSize size) const;
+  void check(const ImageRequest& request) const;
+  void check_size(ImageSize size) const;
   /// Bytes of an image's attention maps. Throws ModelError where they are too many.
-  uint64_t map_bytes(PictureSize size) const;
-  uint64_t tokens_of(PictureSize size) const;
-  uint64_t batch_bytes(uint32_t rows, PictureSize size) const;
+  uint64_t map_bytes(ImageSize size) const;
+  uint64_t tokens_of(ImageSize size) const;
+  uint64_t batch_bytes(uint32_t rows, ImageSize size) const;
   /// The first states of images of a size, on the device.
-  const Tensor& start_of(PictureSize size);
-  PicturePrograms& programs(const PictureShape& shape);
+  const Tensor& start_of(ImageSize size);
+  ImagePrograms& programs(const ImageShape& shape);
   TextPrograms& text_programs(uint32_t rows, uint32_t length);
-  void forward_pictures(const NamedArrays& inputs, std::span<const std::string> wanted,
-                        NamedArrays& results);
+  void forward_images(const NamedArrays& inputs, std::span<const std::string> wanted,
+                      NamedArrays& results);
   void forward_texts(const NamedArrays& inputs, NamedArrays& results);
 
   /// The first states of images of a size, and their buffer.
   struct Start {
-    PictureSize size;
+    ImageSize size;
     Buffer buffer;
     Tensor tensor;
   };
@@ -70,11 +70,11 @@ class VisionModel : public Model, public SeeingModel {
   DataType activations_;
   uint64_t memory_limit_;
   Weights weights_;
-  PictureNetwork pictures_;
+  VisionTowerNetwork tower_;
   std::optional<TextTowerNetwork> texts_;
   double logit_scale_ = 1, logit_bias_ = 0;
   std::list<Start> starts_;
-  std::list<std::unique_ptr<PicturePrograms>> programs_;  // most recently used first
+  std::list<std::unique_ptr<ImagePrograms>> programs_;  // most recently used first
   std::list<std::unique_ptr<TextPrograms>> text_programs_;
 };
 

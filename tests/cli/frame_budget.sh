@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Frames with a translation beside them: the picture and the text. How long they take is for a quiet machine and a person
+# Frames with a translation beside them: the image and the text. How long they take is for a quiet machine and a person
 # (docs/guide/embedding.md). MULCIBER and EXAMPLES come from ctest.
 set -euo pipefail
 fail() { echo "FAILED: $*"; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The graph of the karate club: sides, attention and its picture. EXAMPLES comes from ctest.
+# The graph of the karate club: sides, attention and its drawing. EXAMPLES comes from ctest.
 set -euo pipefail
 fail() { echo "FAILED: $*"; exit 1; }
 example=$EXAMPLES/graph_attention
@@ -16,7 +16,7 @@ grep -q '^member  8, side 1' "$work/out.txt" || fail "member 8 is on side 0"
 grep -Eq 'double precision: [0-9.]+e-0[5-9]$' "$work/out.txt" || fail "$(sed -n 2p "$work/out.txt")"
 # Each of the 78 pairs has two halves of a line.
 [[ $(grep -c '<line' "$work/karate.svg") == 156 && $(grep -c '<circle' "$work/karate.svg") == 34 ]] ||
-  fail "the picture has $(grep -c '<line' "$work/karate.svg") lines"
+  fail "the drawing has $(grep -c '<line' "$work/karate.svg") lines"
 [[ $(grep -o "stroke-width='[0-9.]*'><title>" "$work/karate.svg" | sort -u | wc -l) -gt 50 ]] ||
   fail "lines are of one width"
 if command -v xmllint >/dev/null; then xmllint --noout "$work/karate.svg" || fail "no XML"; fi

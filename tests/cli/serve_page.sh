@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The page of `mulciber serve` in a browser: a question, the answer with its markdown, probabilities, attention, stopping
 # and asking again, on a phone's screen too, without a request to anybody else. Needs Chromium. MULCIBER_SCREENSHOT=FOLDER:
-# keeps pictures of it.
+# keeps screenshots of it.
 set -euo pipefail
 . "$(dirname "$0")/browser.bash"
 . "$(dirname "$0")/server.bash"

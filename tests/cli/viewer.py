@@ -1,6 +1,6 @@
-"""Looks at the pixels of mulciber-viewer: viewer.py CHECK PICTURE.png REPORT.json ATTENTION.json REPOSITORY.
+"""Looks at the pixels of mulciber-viewer: viewer.py CHECK SCREENSHOT.png REPORT.json ATTENTION.json REPOSITORY.
 
-CHECK map: the picked map in the picture is the one in the JSON of `mulciber translate --attention`, within 1/255.
+CHECK map: the picked map in the image is the one in the JSON of `mulciber translate --attention`, within 1/255.
 CHECK arcs: arcs of heavy weights stand where they must, as heavy as they must. CHECK bare: there are none.
 """
 import json
@@ -67,8 +67,8 @@ def shows(pixel, colors, weight, tolerance):
 
 
 def main():
-    check, picture, report_file, attention_file, root = sys.argv[1:]
-    rows = read_png(picture)
+    check, screenshot, report_file, attention_file, root = sys.argv[1:]
+    rows = read_png(screenshot)
     report = json.load(open(report_file))
     sentence = json.load(open(attention_file))["sentences"][0]
     kind = next(k for k in sentence["attention"] if k["kind"] == report["kind"].lower())

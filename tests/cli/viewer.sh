@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The viewer's pictures show what the library computed: arcs, maps, steps; and its window loads what is dropped on it.
+# The viewer's images show what the library computed: arcs, maps, steps; and its window loads what is dropped on it.
 # MULCIBER and VIEWER come from ctest.
 set -euo pipefail
 # shellcheck source=tests/cli/exits.bash
@@ -14,13 +14,13 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 "$MULCIBER" translate -m "$model" --beam 4 --attention maps.json "$text" >text.txt 2>/dev/null
-# draw OPTION...: a picture without a window. look CHECK: what is wrong with it.
+# draw OPTION...: an image without a window. look CHECK: what is wrong with it.
 draw() {
-  "$VIEWER" --headless --width 800 --height 560 --text "$text" --screenshot picture.png --report report.json "$@" \
+  "$VIEWER" --headless --width 800 --height 560 --text "$text" --screenshot screenshot.png --report report.json "$@" \
     >out.txt 2>err.txt || fail "$*: $(<out.txt) $(<err.txt)"
 }
 look() {
-  python3 "$MULCIBER_SOURCE/tests/cli/viewer.py" "$1" picture.png report.json maps.json "$MULCIBER_SOURCE" \
+  python3 "$MULCIBER_SOURCE/tests/cli/viewer.py" "$1" screenshot.png report.json maps.json "$MULCIBER_SOURCE" \
     >seen.txt 2>&1 || fail "$1: $(tail -n 1 seen.txt)"
 }
 draw --layer 2 --head 4
@@ -42,7 +42,7 @@ fi
 silent() { ! grep -E 'VUID|SYNC-|UNASSIGNED' "$@" || fail "the validation layer complains"; }
 small=$MULCIBER_SOURCE/tests/data/gguf_families/gpt2.gguf
 "${layer[@]}" "$VIEWER" --headless --width 400 --height 300 -m "$small" --text "the red hammer" --tokens 6 \
-  --screenshot picture.png --report report.json >out.txt 2>err.txt || fail "a language model: $(<out.txt) $(<err.txt)"
+  --screenshot screenshot.png --report report.json >out.txt 2>err.txt || fail "a language model: $(<out.txt) $(<err.txt)"
 silent out.txt err.txt
 grep -q '"steps": 6' report.json || fail "other steps: $(grep steps report.json)"
 says 2 "nowhere.gguf" "$VIEWER" --headless -m nowhere.gguf
@@ -51,7 +51,7 @@ says 2 "nowhere.gguf" "$VIEWER" --headless -m nowhere.gguf
 shown() {
   xvfb-run -a -s "-screen 0 1280x1024x24" "${layer[@]}" "$VIEWER" -m "$small" --width 400 --height 300 --tokens 4 \
     --frames 3 --resized-width 480 --resized-height 360 --drop "${small/gpt2/qwen2}" --budget 100 \
-    --screenshot picture.png --report report.json >out.txt 2>err.txt
+    --screenshot screenshot.png --report report.json >out.txt 2>err.txt
 }
 windows="there is no display (packages xvfb, xauth)"
 if command -v xvfb-run >/dev/null && command -v xauth >/dev/null; then
@@ -67,7 +67,7 @@ fi
 if [[ $windows == looked ]]; then
   silent out.txt err.txt
   grep -q '"model": "qwen2.gguf"' report.json || fail "the dropped model was not loaded"
-  [[ $(python3 -c 'import struct; print(*struct.unpack(">II", open("picture.png", "rb").read()[16:24]))') == "480 360" ]] ||
+  [[ $(python3 -c 'import struct; print(*struct.unpack(">II", open("screenshot.png", "rb").read()[16:24]))') == "480 360" ]] ||
     fail "the window was not resized"
   echo "1 passed, 0 failed, 0 skipped"
 else

@@ -8,7 +8,7 @@ build=$(cd "$1" && pwd)
 seconds=${2:-10}
 targets=("${@:3}")
 if ((${#targets[@]} == 0)); then
-  targets=(adapter tokenizer chat_template grammar gguf config safetensors picture request)
+  targets=(adapter tokenizer chat_template grammar gguf config safetensors image request)
   # Only where libsndfile is installed.
   if [[ -x $build/tests/fuzz/fuzz_sound ]]; then targets+=(sound); fi
 fi

@@ -122,14 +122,14 @@ templates = json.load(open(f"{ROOT}/tests/data/chat_templates.json"))["templates
 for i, template in enumerate(templates):
     put("chat_template", f"{i:03}", template)
 
-# The pictures of tests/images/pictures_test.cpp, each a tensor of bytes.
-with open(f"{ROOT}/tests/data/pictures.safetensors", "rb") as file:
+# The images of tests/images/image_test.cpp, each a tensor of bytes.
+with open(f"{ROOT}/tests/data/images.safetensors", "rb") as file:
     length = struct.unpack("<Q", file.read(8))[0]
     header, data = json.loads(file.read(length)), file.read()
 for name, tensor in header.items():
     if name.endswith("/file"):
         begin, end = tensor["data_offsets"]
-        put("picture", name.removesuffix("/file"), data[begin:end])
+        put("image", name.removesuffix("/file"), data[begin:end])
 
 
 def chunk(name, data):
@@ -214,7 +214,7 @@ for target in ("config", "tokenizer", "request"):
     for name in os.listdir(os.path.join(OUT, target)):
         words |= set(re.findall(r'"([A-Za-z_]{2,40})"', open(os.path.join(OUT, target, name), encoding="utf-8").read()))
     dictionary(target, words)
-dictionary("picture", {"IHDR", "PLTE", "tRNS", "IDAT", "eXIf", "IEND", "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "EXIF",
-                       "JFIF", "Exif", "Adobe"})
+dictionary("image", {"IHDR", "PLTE", "tRNS", "IDAT", "eXIf", "IEND", "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "EXIF",
+                     "JFIF", "Exif", "Adobe"})
 dictionary("chat_template", {w for t in templates for w in re.findall(r"[a-z_]{3,20}|\{%-?|-?%\}|\{\{-?|-?\}\}|\{#|#\}", t)})
 dictionary("sound", {"RIFF", "WAVE", "fmt ", "data", "fact", "LIST", "fLaC", "OggS", "vorbis", "OpusHead", "ID3", "FORM", "AIFF", ".snd"})

@@ -12,8 +12,8 @@
 #include "tests/vulkan_host.h"
 
 #include "mulciber/mulciber_c.h"
+#include "mulciber/mulciber_c_images.h"
 #include "mulciber/mulciber_c_load.h"
-#include "mulciber/mulciber_c_pictures.h"
 #include "mulciber/mulciber_c_tasks.h"
 #include "mulciber/text_encoder.h"
 
@@ -52,9 +52,9 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   MULCIBER_SIZE(MulciberBeam)
   MULCIBER_SIZE(MulciberPromptPart)
   MULCIBER_SIZE(MulciberGenerationOutputs)
-  MULCIBER_SIZE(MulciberPicture)
-  MULCIBER_SIZE(MulciberPictureInfo)
-  MULCIBER_SIZE(MulciberPictureReport)
+  MULCIBER_SIZE(MulciberImage)
+  MULCIBER_SIZE(MulciberImageInfo)
+  MULCIBER_SIZE(MulciberImageReport)
   MULCIBER_SIZE(MulciberPatchMap)
   MULCIBER_SIZE(MulciberAdapter)
 #undef MULCIBER_SIZE

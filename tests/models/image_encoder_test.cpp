@@ -24,39 +24,39 @@ std::shared_ptr<Device> lent_device() {
 
 std::string digits_folder() { return (source_dir() / "assets/vit-digits").string(); }
 
-struct LabelledPictures {
-  std::vector<Picture> pictures;
+struct LabelledImages {
+  std::vector<Image> images;
   std::vector<std::string> labels;
 };
 
 /// The digits that training held out: tiles of 8 by 8 pixels, 20 to a row.
-LabelledPictures held_out_digits() {
+LabelledImages held_out_digits() {
   constexpr uint32_t kSide = 8, kAcross = 20;
-  const Picture sheet = read_picture((data_dir() / "digits.png").string());
+  const Image sheet = read_image((data_dir() / "digits.png").string());
   std::ifstream labels(data_dir() / "digits.txt");
-  LabelledPictures result;
+  LabelledImages result;
   for (std::string label; std::getline(labels, label);) {
     const auto i = static_cast<uint32_t>(result.labels.size());
-    Picture tile = {kSide, kSide, {}};
+    Image tile = {kSide, kSide, {}};
     for (uint32_t y = 0; y < kSide; ++y) {
       const auto* line =
           &sheet.rgb[((i / kAcross * kSide + y) * sheet.width + i % kAcross * kSide) * 3];
       tile.rgb.insert(tile.rgb.end(), line, line + kSide * 3);
     }
-    result.pictures.push_back(std::move(tile));
+    result.images.push_back(std::move(tile));
     result.labels.push_back(label);
   }
   return result;
 }
 
-Picture gradient(uint32_t width, uint32_t height) {
-  Picture picture = {width, height, {}};
+Image gradient(uint32_t width, uint32_t height) {
+  Image image = {width, height, {}};
   for (uint32_t y = 0; y < height; ++y)
     for (uint32_t x = 0; x < width; ++x)
-      picture.rgb.insert(picture.rgb.end(), {static_cast<uint8_t>(x * 255 / width),
-                                             static_cast<uint8_t>(y * 255 / height),
-                                             static_cast<uint8_t>((x * 7 + y * 13) % 256)});
-  return picture;
+      image.rgb.insert(image.rgb.end(), {static_cast<uint8_t>(x * 255 / width),
+                                         static_cast<uint8_t>(y * 255 / height),
+                                         static_cast<uint8_t>((x * 7 + y * 13) % 256)});
+  return image;
 }
 
 double length_of(std::span<const float> values) {
@@ -66,21 +66,22 @@ double length_of(std::span<const float> values) {
 }  // namespace
 
 TEST_CASE("The bundled model knows 97 of a hundred digits that it has not seen") {
-  LabelledPictures digits = held_out_digits();
-  REQUIRE(digits.pictures.size() == 359);
+  LabelledImages digits = held_out_digits();
+  REQUIRE(digits.images.size() == 359);
   // SwiftShader would need more than a minute for all of them.
   const bool slow = shared_device().capabilities().name.find("SwiftShader") != std::string::npos;
   if (slow) {
-    digits.pictures.resize(60);
+    digits.images.resize(60);
     digits.labels.resize(60);
   }
   ImageClassifier classifier(lent_device(), digits_folder());
   CHECK(classifier.labels().size() == 10);
   CHECK_FALSE(classifier.several_labels());
   size_t reported = 0;
-  const std::vector<PictureLabels> found = classifier.classify(
-      digits.pictures,
-      {.batch_pictures = 64, .progress = [&](size_t done, size_t) { reported = done; }});
+  ImageBatchOptions options;
+  options.batch_images = 64;
+  options.progress = [&](size_t done, size_t) { reported = done; };
+  const std::vector<ImageLabels> found = classifier.classify(digits.images, options);
   size_t right = 0;
   for (size_t i = 0; i < found.size(); ++i) {
     CHECK(found[i].complete);
@@ -89,7 +90,7 @@ TEST_CASE("The bundled model knows 97 of a hundred digits that it has not seen")
           Approx(1).margin(1e-5));
   }
   INFO(right << " of " << found.size());
-  CHECK(right >= digits.pictures.size() * 97 / 100);
+  CHECK(right >= digits.images.size() * 97 / 100);
   CHECK(reported == found.size());
   // A batch has 64 images, where a tensor of so many fits a binding.
   const size_t batches = slow ? 1 : 6;
@@ -99,24 +100,26 @@ TEST_CASE("The bundled model knows 97 of a hundred digits that it has not seen")
     CHECK(classifier.statistics().batches >= batches);
   CHECK(classifier.statistics().peak_device_bytes > 0);
   // An image alone gets the logits that it gets in the batch.
-  const PictureLabels alone = classifier.classify(digits.pictures[5]);
+  const ImageLabels alone = classifier.classify(digits.images[5]);
   for (size_t i = 0; i < alone.logits.size(); ++i)
     CHECK(alone.logits[i] == Approx(found[5].logits[i]).margin(1e-4));
 }
 
-TEST_CASE("A cancelled call says which pictures are done") {
-  const LabelledPictures digits = held_out_digits();
+TEST_CASE("A cancelled call says which images are done") {
+  const LabelledImages digits = held_out_digits();
   ImageClassifier classifier(lent_device(), digits_folder());
   std::atomic<bool> cancel{false};
-  PictureBatchOptions options = {.batch_pictures = 4, .cancel = &cancel};
+  ImageBatchOptions options;
+  options.batch_images = 4;
+  options.cancel = &cancel;
   options.progress = [&](size_t done, size_t) { cancel = done >= 8; };
-  const auto found = classifier.classify(std::span(digits.pictures).first(20), options);
+  const auto found = classifier.classify(std::span(digits.images).first(20), options);
   CHECK(std::count_if(found.begin(), found.end(), [](const auto& r) { return r.complete; }) == 8);
 }
 
-TEST_CASE("Attention of a picture is a share for each patch, and so is the rollout") {
+TEST_CASE("Attention of an image is a share for each patch, and so is the rollout") {
   ImageClassifier classifier(lent_device(), digits_folder());
-  const PictureAttention attention = classifier.attention(held_out_digits().pictures[3]);
+  const ImageAttention attention = classifier.attention(held_out_digits().images[3]);
   CHECK(attention.seen.width == 32);
   const size_t patches = size_t{attention.rows} * attention.columns;
   CHECK(patches == 64);
@@ -133,35 +136,35 @@ TEST_CASE("Attention of a picture is a share for each patch, and so is the rollo
   CHECK(rolled <= 1.0001);
 }
 
-TEST_CASE("Vectors of pictures are as long as the model is wide, or of length 1") {
+TEST_CASE("Vectors of images are as long as the model is wide, or of length 1") {
   ImageEncoder encoder(lent_device(), digits_folder());
-  const std::vector<Picture> pictures = {gradient(40, 30), gradient(9, 70)};
-  const std::vector<PictureVector> plain = encoder.embed(pictures);
+  const std::vector<Image> images = {gradient(40, 30), gradient(9, 70)};
+  const std::vector<ImageVector> plain = encoder.embed(images);
   REQUIRE(plain.size() == 2);
   CHECK(plain[0].values.size() == 64);
-  const PictureVector unit = encoder.embed(pictures[1], {.normalize = true});
+  const ImageVector unit = encoder.embed(images[1], {.normalize = true});
   CHECK(length_of(unit.values) == Approx(1).margin(1e-5));
   const double length = length_of(plain[1].values);
   for (size_t i = 0; i < unit.values.size(); ++i)
     CHECK(unit.values[i] * length == Approx(plain[1].values[i]).margin(1e-4));
-  const PictureVector mean = encoder.embed(pictures[1], {.pooling = PicturePoolingChoice::kMean});
+  const ImageVector mean = encoder.embed(images[1], {.pooling = ImagePoolingChoice::kMean});
   CHECK(mean.values != plain[1].values);
-  CHECK(encoder.embed(std::span<const Picture>{}).empty());
+  CHECK(encoder.embed(std::span<const Image>{}).empty());
 }
 
-TEST_CASE("Pictures that are none, and models that do something else, are refused") {
+TEST_CASE("Images that are none, and models that do something else, are refused") {
   ImageClassifier classifier(lent_device(), digits_folder());
-  const auto refusal = [&](const Picture& picture) {
-    return model_error([&] { (void)classifier.classify(picture); }).value_or("");
+  const auto refusal = [&](const Image& image) {
+    return model_error([&] { (void)classifier.classify(image); }).value_or("");
   };
   CHECK_THAT(refusal({}), ContainsSubstring("0 by 0 pixels"));
   CHECK_THAT(refusal({8, 8, std::vector<uint8_t>(10)}), ContainsSubstring("has 10 bytes"));
   const auto matching = model_error([&] { ImageTextMatcher(lent_device(), digits_folder()); });
-  CHECK_THAT(matching.value_or(""), ContainsSubstring("matches pictures with texts") &&
+  CHECK_THAT(matching.value_or(""), ContainsSubstring("matches images with texts") &&
                                         ContainsSubstring("mulciber classify"));
   const auto texts =
       model_error([&] { ImageEncoder(lent_device(), (data_dir() / "roberta_cls").string()); });
-  CHECK_THAT(texts.value_or(""), ContainsSubstring("turns pictures into vectors"));
+  CHECK_THAT(texts.value_or(""), ContainsSubstring("turns images into vectors"));
 }
 
 TEST_CASE("CLIP and SigLIP say which text fits, with what the reference gives for both") {
@@ -170,10 +173,10 @@ TEST_CASE("CLIP and SigLIP say which text fits, with what the reference gives fo
   ImageTextMatcher matcher(lent_device(), (fixtures_dir() / "models2/siglip").string());
   CHECK_FALSE(matcher.probabilities_add_up());
   const std::vector<std::string> texts = {"The red hammer strikes the anvil.", "a"};
-  const std::vector<Picture> pictures = {gradient(32, 32), gradient(100, 50), gradient(10, 10)};
-  const std::vector<PictureMatch> found = matcher.match(pictures, texts);
+  const std::vector<Image> images = {gradient(32, 32), gradient(100, 50), gradient(10, 10)};
+  const std::vector<ImageMatch> found = matcher.match(images, texts);
   REQUIRE(found.size() == 3);
-  for (const PictureMatch& match : found) {
+  for (const ImageMatch& match : found) {
     REQUIRE(match.probabilities.size() == 2);
     CHECK(match.complete);
     for (size_t i = 0; i < 2; ++i)
@@ -190,9 +193,9 @@ TEST_CASE("CLIP and SigLIP say which text fits, with what the reference gives fo
     for (size_t k = 0; k < vectors[i].size(); ++k)
       CHECK(vectors[i][k] == Approx(values[i * vectors[i].size() + k]).margin(1e-4));
   }
-  CHECK_THAT(model_error([&] { (void)matcher.match(pictures, {}); }).value_or(""),
+  CHECK_THAT(model_error([&] { (void)matcher.match(images, {}); }).value_or(""),
              ContainsSubstring("texts: are none"));
   const std::vector<std::string> endless = {std::string(4000, 'x')};
-  CHECK_THAT(model_error([&] { (void)matcher.match(pictures, endless); }).value_or(""),
+  CHECK_THAT(model_error([&] { (void)matcher.match(images, endless); }).value_or(""),
              ContainsSubstring("the model takes 1 to 24"));
 }

@@ -12,7 +12,7 @@
 #include "runtime/transfer.h"
 #include "tests/catch.h"
 #include "tests/host_destination.h"
-#include "tests/host_picture.h"
+#include "tests/image_destination.h"
 #include "tests/support.h"
 #include "tests/vulkan_host.h"
 
@@ -94,11 +94,11 @@ TEST_CASE("Numbers become texels of every format, a part of the rows at a time")
       if (!can_copy_into(host, format.format)) continue;
       // Two copies in one command buffer, one below the other: the second waits before it reuses
       // the first one's memory.
-      HostPicture picture(host, format.format, format.bytes, {kColumns + 2, 2 * kRows});
+      ImageDestination destination(host, format.format, format.bytes, {kColumns + 2, 2 * kRows});
       const uint64_t allocations = device->counters().allocations,
                      pipelines = device->counters().pipelines;
       run_commands(*device, [&](VkCommandBuffer commands) {
-        HostImage to = picture.to;
+        HostImage to = destination.to;
         to.offset = {2, 0};
         copies.record(commands, rows, to, "numbers");
         to.layout = to.final_layout;
@@ -107,7 +107,7 @@ TEST_CASE("Numbers become texels of every format, a part of the rows at a time")
       });
       CHECK(device->counters().allocations == allocations);
       CHECK(device->counters().pipelines == pipelines);
-      const std::vector<uint8_t> texels = picture.read(*device);
+      const std::vector<uint8_t> texels = destination.read(*device);
       double worst = 0;
       for (uint32_t y = 0; y < 2 * kRows; ++y) {
         for (uint32_t x = 0; x < kColumns; ++x) {
@@ -132,19 +132,19 @@ TEST_CASE("An attention map in an image of 8 bits is that in a buffer, rounded")
   const uint64_t size = uint64_t{extent.width} * extent.height;
   const AttentionMap map = {AttentionKind::kCross, 1, 2};
   const Destination floats(*device, size);
-  HostPicture picture(host, VK_FORMAT_R8_UNORM, 1, extent);
+  ImageDestination destination(host, VK_FORMAT_R8_UNORM, 1, extent);
   run_commands(*device, [&](VkCommandBuffer commands) {
     task.record_attention(commands, floats.buffer, map);
-    task.record_attention(commands, picture.to, map);
+    task.record_attention(commands, destination.to, map);
   });
-  const std::vector<uint8_t> texels = picture.read(*device);
+  const std::vector<uint8_t> texels = destination.read(*device);
   size_t wrong = 0;
   for (uint64_t i = 0; i < size; ++i)
     wrong += steps_off({VK_FORMAT_R8_UNORM, 1}, &texels[i], floats.floats()[i]) >
              most_off({VK_FORMAT_R8_UNORM, 1});
   CHECK(wrong == 0);
 
-  HostImage other = picture.to;
+  HostImage other = destination.to;
   other.format = VK_FORMAT_R8G8B8A8_SRGB;
   CHECK_THROWS_AS(
       run_commands(*device,

@@ -30,25 +30,25 @@ std::filesystem::path folder(const std::string& name) {
   return data_dir() / "vision_language" / name;
 }
 
-Picture picture(const std::string& name) { return read_picture(folder(name + ".png").string()); }
+Image image(const std::string& name) { return read_image(folder(name + ".png").string()); }
 
-PreparedPictures prepared(const OpenModel& model, const std::vector<std::string>& names) {
-  PreparedPictures pictures;
-  for (const std::string& name : names) pictures.push_back(prepare_picture(model, picture(name)));
-  return pictures;
+PreparedImages prepared(const OpenModel& model, const std::vector<std::string>& names) {
+  PreparedImages images;
+  for (const std::string& name : names) images.push_back(prepare_image(model, image(name)));
+  return images;
 }
 
 /// A conversation and what transformers made of it.
 struct Conversation {
   std::string name, messages, text;
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
   std::vector<uint32_t> ids, greedy;
 };
 
 std::vector<Conversation> conversations(const std::string& model) {
   std::vector<Conversation> all;
   for (const Json& one : Json::parse(read_file(folder(model) / "prompts.json")))
-    all.push_back({one["name"], one["messages"].dump(), one["text"], one["pictures"], one["ids"],
+    all.push_back({one["name"], one["messages"].dump(), one["text"], one["images"], one["ids"],
                    one["greedy"]});
   return all;
 }
@@ -77,12 +77,12 @@ class Batch {
   }
   BatchGenerator& operator*() { return *batch_; }
 
-  void submit(const std::string& text, const std::vector<std::string>& pictures, uint32_t tokens,
+  void submit(const std::string& text, const std::vector<std::string>& images, uint32_t tokens,
               Answered& to) {
     BatchRequest request;
     request.prompt = text;
     request.add_special = false;
-    request.pictures = prepared(*files_, pictures);
+    request.images = prepared(*files_, images);
     request.max_new_tokens = tokens;
     request.ignore_end = true;
     request.log_probabilities = 0;
@@ -96,10 +96,10 @@ class Batch {
     request.on_error = [&to](const std::exception& error) { to.error = error.what(); };
     batch_->submit(std::move(request));
   }
-  Answered answer(const std::string& text, const std::vector<std::string>& pictures,
+  Answered answer(const std::string& text, const std::vector<std::string>& images,
                   uint32_t tokens = 8) {
     Answered to;
-    submit(text, pictures, tokens, to);
+    submit(text, images, tokens, to);
     while (batch_->step()) {
     }
     return to;
@@ -112,7 +112,7 @@ class Batch {
 
 }  // namespace
 
-TEST_CASE("Logits and embeddings of pictures are those of transformers") {
+TEST_CASE("Logits and embeddings of images are those of transformers") {
   for (const char* name : kModels) {
     INFO(name);
     const auto files = open_model(folder(name).string());
@@ -124,21 +124,21 @@ TEST_CASE("Logits and embeddings of pictures are those of transformers") {
       CHECK(result.status == VerifyResult::Status::kPass);
     }
     CHECK(report.results.size() >= 2);
-    CHECK(files->capabilities().has(Capability::kSeePictures));
+    CHECK(files->capabilities().has(Capability::kSeeImages));
   }
 }
 
-TEST_CASE("Pictures become the pixels that transformers' processors make of them") {
+TEST_CASE("Images become the pixels that transformers' processors make of them") {
   for (const char* name : kModels) {
     const auto files = open_model(folder(name).string());
-    const PictureNormalization& normalization = files->picture_prompts()->normalization();
+    const ImageNormalization& normalization = files->image_prompts()->normalization();
     const Checkpoint expected(folder(name) / "expected.safetensors");
     for (const char* which : {"wide", "high"}) {
       const CheckpointTensor* pixels = expected.find(std::string(which) + "/pixel_values");
       if (!pixels) continue;
       INFO(name << " " << which);
       const std::vector<float> values = read_floats(*pixels, 0, pixels->elements());
-      const auto shown = prepare_picture(*files, picture(which));
+      const auto shown = prepare_image(*files, image(which));
       const size_t side = pixels->shape.back(), plane = side * side;
       REQUIRE(values.size() == shown->tiles.size() * 3 * plane);
       double worst = 0;
@@ -153,7 +153,7 @@ TEST_CASE("Pictures become the pixels that transformers' processors make of them
   }
 }
 
-TEST_CASE("Conversations with pictures are written and answered as transformers does") {
+TEST_CASE("Conversations with images are written and answered as transformers does") {
   for (const char* name : kModels) {
     const auto files = open_model(folder(name).string());
     TextGenerator generator(shared_handle(), files, generator_options());
@@ -162,18 +162,18 @@ TEST_CASE("Conversations with pictures are written and answered as transformers 
       INFO(name << " " << asked.name);
       CHECK(files->chat_template()->render_json(asked.messages) == asked.text);
       GenerateOptions options = {.max_new_tokens = 8, .add_special = false, .ignore_end = true};
-      options.pictures = prepared(*files, asked.pictures);
+      options.images = prepared(*files, asked.images);
       const Generation made = generator.generate(asked.text, options);
       CHECK(made.prompt_ids == asked.ids);
       CHECK(made.ids == asked.greedy);
-      const Answered answered = batch.answer(asked.text, asked.pictures);
+      const Answered answered = batch.answer(asked.text, asked.images);
       CHECK(answered.ids == asked.greedy);
       CHECK(answered.prompt_tokens == asked.ids.size());
     }
   }
 }
 
-TEST_CASE("Prompts share what they begin with only where their pictures are the same") {
+TEST_CASE("Prompts share what they begin with only where their images are the same") {
   for (const char* name : {"llava", "smolvlm"}) {
     INFO(name);
     const std::vector<Conversation> asked = conversations(name);
@@ -181,29 +181,29 @@ TEST_CASE("Prompts share what they begin with only where their pictures are the 
     REQUIRE(asked[1].text == text);
     Batch batch(name);
     CHECK(batch.answer(text, {"wide"}).ids == asked[0].greedy);
-    const uint64_t tiles = (*batch).statistics().pictures;
+    const uint64_t tiles = (*batch).statistics().images;
     // Another image with the same text reuses only the tokens before the image.
     CHECK(batch.answer(text, {"high"}).ids == asked[1].greedy);
     CHECK((*batch).statistics().reused_tokens == 0);
-    CHECK((*batch).statistics().pictures > tiles);
+    CHECK((*batch).statistics().images > tiles);
     // The first conversation again is not computed again, nor is its image embedded again.
-    const uint64_t both = (*batch).statistics().pictures;
+    const uint64_t both = (*batch).statistics().images;
     CHECK(batch.answer(text, {"wide"}).ids == asked[0].greedy);
     CHECK((*batch).statistics().reused_tokens >= 32);
-    CHECK((*batch).statistics().pictures == both);
+    CHECK((*batch).statistics().images == both);
 
     // In a conversation alone, the next turn reuses the cached tokens; another image does not.
     const auto files = open_model(folder(name).string());
     TextGenerator generator(shared_handle(), files, generator_options());
     GenerateOptions options = {.max_new_tokens = 8, .add_special = false, .ignore_end = true};
-    options.pictures = prepared(*files, {"wide"});
+    options.images = prepared(*files, {"wide"});
     generator.generate(text, options);
     const std::vector<std::byte> saved = generator.save_cache();
     CHECK(generator.generate(text + " and", options).ids.size() == 8);
     CHECK(generator.statistics().reused_tokens >= 32);
     generator.generate(text, options);
-    CHECK(generator.statistics().pictures == 0);
-    options.pictures = prepared(*files, {"high"});
+    CHECK(generator.statistics().images == 0);
+    options.images = prepared(*files, {"high"});
     CHECK(generator.generate(text, options).ids == asked[1].greedy);
     CHECK(generator.statistics().reused_tokens < 10);
     // A saved cache does not say which image a token belongs to.
@@ -213,7 +213,7 @@ TEST_CASE("Prompts share what they begin with only where their pictures are the 
   }
 }
 
-TEST_CASE("Answers about pictures do not depend on company, pages or when they came") {
+TEST_CASE("Answers about images do not depend on company, pages or when they came") {
   std::mt19937 random(3);
   struct Case {
     const char* model;
@@ -227,7 +227,7 @@ TEST_CASE("Answers about pictures do not depend on company, pages or when they c
     std::map<std::string, Answered> alone;
     for (const Conversation& one : asked) {
       Batch batch(tried.model, 3, 0, tried.context);
-      alone[one.name] = batch.answer(one.text, one.pictures, tried.tokens);
+      alone[one.name] = batch.answer(one.text, one.images, tried.tokens);
     }
     Batch batch(tried.model, 3, tried.cache_tokens, tried.context);
     std::vector<const Conversation*> order;
@@ -236,7 +236,7 @@ TEST_CASE("Answers about pictures do not depend on company, pages or when they c
       if (next == answered.size()) continue;
       const Conversation& one = asked[random() % asked.size()];
       order.push_back(&one);
-      batch.submit(one.text, one.pictures, tried.tokens, answered[next++]);
+      batch.submit(one.text, one.images, tried.tokens, answered[next++]);
       for (size_t steps = random() % 4; steps > 0; --steps) (*batch).step();
     }
     for (size_t i = 0; i < answered.size(); ++i) {
@@ -249,13 +249,13 @@ TEST_CASE("Answers about pictures do not depend on company, pages or when they c
   }
 }
 
-TEST_CASE("What cannot be asked about pictures is said") {
+TEST_CASE("What cannot be asked about images is said") {
   const auto files = open_model(folder("llava").string());
   TextGenerator generator(shared_handle(), files, generator_options());
   GenerateOptions options = {.max_new_tokens = 2};
-  options.pictures = prepared(*files, {"wide"});
+  options.images = prepared(*files, {"wide"});
   CHECK_THROWS_WITH(generator.generate("<image> and <image>", options),
-                    ContainsSubstring("has 2 places for pictures, and 1 is given"));
+                    ContainsSubstring("has 2 places for images, and 1 is given"));
   options.shift = true;
   CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("shift"));
   options.shift = false;
@@ -263,13 +263,13 @@ TEST_CASE("What cannot be asked about pictures is said") {
   CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("lookup"));
   options.prompt_lookup = 0;
   const std::string prompts[] = {"<image>"};
-  CHECK_THROWS_WITH(generator.generate_all(prompts, options), ContainsSubstring("pictures"));
+  CHECK_THROWS_WITH(generator.generate_all(prompts, options), ContainsSubstring("images"));
   std::atomic<bool> cancel{true};
   options.cancel = &cancel;
   const Generation nothing = generator.generate("<image>", options);
   CHECK(nothing.end == GenerateEnd::kCancelled);
   CHECK(nothing.ids.empty());
-  CHECK(generator.statistics().pictures == 0);
+  CHECK(generator.statistics().images == 0);
   options.cancel = nullptr;
   // Without a placeholder, images come before the text; without images, the placeholder is a token.
   CHECK(generator.generate("this", options).prompt_ids ==
@@ -277,17 +277,18 @@ TEST_CASE("What cannot be asked about pictures is said") {
   CHECK(generator.generate("<image>", {.max_new_tokens = 2}).prompt_ids.size() < 4);
 
   const auto blind = open_model(small_decoder().string());
-  CHECK(picture_placeholder(*blind).empty());
-  CHECK_THROWS_WITH(prepare_picture(*blind, picture("wide")),
-                    ContainsSubstring("not one that answers about pictures"));
-  CHECK_THROWS_AS(prepare_picture(*files, Picture{}), ModelError);
-  CHECK_THROWS_AS(prepare_picture(*files, Picture{2, 2, {1, 2, 3}}), ModelError);
+  CHECK(image_placeholder(*blind).empty());
+  CHECK_THROWS_WITH(prepare_image(*blind, image("wide")),
+                    ContainsSubstring("not one that answers about images"));
+  CHECK_THROWS_AS(prepare_image(*files, Image{}), ModelError);
+  CHECK_THROWS_AS(prepare_image(*files, Image{2, 2, {1, 2, 3}}), ModelError);
 }
 
-TEST_CASE("Templates of texts have a line for each picture") {
+TEST_CASE("Templates of texts have a line for each image") {
   const auto files = open_model(folder("llava").string());
   const auto chatml = files->choose_template("chatml");
-  const std::vector<ChatMessage> messages = {{"user", "And these?", 2}};
+  std::vector<ChatMessage> messages = {{"user", "And these?"}};
+  messages.front().images = 2;
   CHECK_THAT(chatml->render(messages), ContainsSubstring("user\n<image>\n<image>\nAnd these?"));
   CHECK(files->chat_template()->render(messages) ==
         "USER: <image>\n<image>\nAnd these? ASSISTANT:");

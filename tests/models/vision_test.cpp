@@ -27,21 +27,21 @@ struct LoadedVision {
 };
 
 /// Random pixels.
-std::vector<std::vector<uint32_t>> pictures_of(size_t count, PictureSize size) {
-  std::vector<std::vector<uint32_t>> pictures;
+std::vector<std::vector<uint32_t>> images_of(size_t count, ImageSize size) {
+  std::vector<std::vector<uint32_t>> images;
   uint32_t number = 12345;
   for (size_t i = 0; i < count; ++i) {
-    pictures.emplace_back(uint64_t{size.height} * size.width);
-    for (uint32_t& word : pictures.back()) {
+    images.emplace_back(uint64_t{size.height} * size.width);
+    for (uint32_t& word : images.back()) {
       number = number * 1664525 + 1013904223;
       word = number >> 8;
     }
   }
-  return pictures;
+  return images;
 }
 
-PictureNormalization half_and_half() {
-  PictureNormalization normalization;
+ImageNormalization half_and_half() {
+  ImageNormalization normalization;
   normalization.scale.fill(1 / 127.5f);
   normalization.shift.fill(-1);
   return normalization;
@@ -70,13 +70,13 @@ void check_values(const std::filesystem::path& folder, size_t tensors) {
 
 }  // namespace
 
-TEST_CASE("Bundled classifiers of pictures give the values of float64") {
+TEST_CASE("Bundled classifiers of images give the values of float64") {
   const std::string name = GENERATE("deit", "dinov2");
   check_values(data_dir() / name, 2);
 }
 
-TEST_CASE("A model that reads pictures gives the values of float64") {
-  check_values(data_dir() / "picture_reader", 3);
+TEST_CASE("A model that reads images gives the values of float64") {
+  check_values(data_dir() / "image_text_reader", 3);
 }
 
 TEST_CASE("The reference vision models give the values of float64") {
@@ -91,25 +91,25 @@ TEST_CASE("Bytes give what planes of normalized pixels give, in batches as alone
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   LoadedVision loaded(fixtures_dir() / "models/vit");
   SeeingModel& model = loaded.seeing();
-  const PictureSize size = {32, 32};
-  const auto pictures = pictures_of(3, size);
-  const PictureRequest request = {.pixels = pictures,
-                                  .size = size,
-                                  .normalization = half_and_half(),
-                                  .output = PictureOutput::kLogits};
+  const ImageSize size = {32, 32};
+  const auto images = images_of(3, size);
+  const ImageRequest request = {.pixels = images,
+                                .size = size,
+                                .normalization = half_and_half(),
+                                .output = ImageOutput::kLogits};
   const EncoderResult together = model.see(request);
   REQUIRE(together.values.size() == 3);
   NamedArray planes = {{3, 3, 32, 32}, {}};
-  for (const auto& picture : pictures)
+  for (const auto& image : images)
     for (uint32_t channel = 0; channel < 3; ++channel)
-      for (const uint32_t word : picture)
+      for (const uint32_t word : image)
         planes.values.push_back((word >> 8 * channel & 255) / 127.5 - 1);
   const std::vector<std::string> wanted = {"logits"};
   const NamedArrays forward = loaded.model->forward({{"pixel_values", planes}}, wanted);
   const std::vector<double>& logits = forward.at("logits").values;
   for (size_t i = 0; i < 3; ++i) {
-    PictureRequest alone = request;
-    alone.pixels = std::span(pictures).subspan(i, 1);
+    ImageRequest alone = request;
+    alone.pixels = std::span(images).subspan(i, 1);
     CHECK(largest_gap(model.see(alone).values.front(), together.values[i]) < 1e-5);
     const std::vector<float> expected(logits.begin() + static_cast<std::ptrdiff_t>(10 * i),
                                       logits.begin() + static_cast<std::ptrdiff_t>(10 * i + 10));
@@ -117,14 +117,14 @@ TEST_CASE("Bytes give what planes of normalized pixels give, in batches as alone
   }
 }
 
-TEST_CASE("Pictures of a size that a model does not take are refused") {
+TEST_CASE("Images of a size that a model does not take are refused") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  const auto message = [](const char* folder, PictureSize size) {
+  const auto message = [](const char* folder, ImageSize size) {
     LoadedVision loaded(fixtures_dir() / folder);
     return model_error([&] { (void)loaded.seeing().batch_limit(size); }).value_or("");
   };
   CHECK_THAT(message("models/vit", {32, 40}),
-             ContainsSubstring("cannot take pictures of 40 by 32 pixels; it takes 32 by 32"));
+             ContainsSubstring("cannot take images of 40 by 32 pixels; it takes 32 by 32"));
   CHECK(message("models2/dinov2", {14, 70}).empty());
   CHECK_THAT(message("models2/dinov2", {28, 27}), ContainsSubstring("a multiple of 7 each way"));
   CHECK_THAT(message("models2/dinov2", {0, 28}), ContainsSubstring("28 by 0"));
@@ -137,7 +137,7 @@ TEST_CASE("Positions are resized by their four neighbours each way") {
     for (int x = 0; x < 6; ++x)
       grid.insert(grid.end(), {static_cast<float>(x), static_cast<float>(10 * y), 7});
   CHECK(resized_positions(grid, 3, {6, 6}, {6, 6}) == grid);
-  const PictureSize to = {9, 12};
+  const ImageSize to = {9, 12};
   const std::vector<float> other = resized_positions(grid, 3, {6, 6}, to);
   REQUIRE(other.size() == 9 * 12 * 3);
   const auto at = [&](size_t y, size_t x, size_t column) {
@@ -170,11 +170,11 @@ TEST_CASE("A configuration of a vision model is checked before anything is loade
     return changed;
   };
   CHECK(refusal(kVit, good) == "no error");
-  CHECK(kVit.read(ConfigReader(good, "config.json")).pictures.tokens() == 65);
-  CHECK(kDeit.read(ConfigReader(good, "config.json")).pictures.tokens() == 66);
-  CHECK(kVit.read(ConfigReader(with("image_size", {36, 24}), "")).pictures.tokens() == 55);
+  CHECK(kVit.read(ConfigReader(good, "config.json")).tower.tokens() == 65);
+  CHECK(kDeit.read(ConfigReader(good, "config.json")).tower.tokens() == 66);
+  CHECK(kVit.read(ConfigReader(with("image_size", {36, 24}), "")).tower.tokens() == 55);
   // Pixels beyond the last whole patch are not read.
-  CHECK(kVit.read(ConfigReader(with("image_size", 35), "")).pictures.tokens() == 65);
+  CHECK(kVit.read(ConfigReader(with("image_size", 35), "")).tower.tokens() == 65);
   CHECK_THAT(refusal(kVit, with("num_attention_heads", 5)), ContainsSubstring("does not divide"));
   CHECK_THAT(refusal(kVit, with("patch_size", 33)), ContainsSubstring("32 by 32 pixels"));
   CHECK_THAT(refusal(kVit, with("patch_size", 0)), ContainsSubstring("patch_size"));
@@ -183,7 +183,7 @@ TEST_CASE("A configuration of a vision model is checked before anything is loade
   CHECK_THAT(refusal(kVit, with("num_channels", 5)), ContainsSubstring("num_channels"));
   Json fine = with("patch_size", 1);
   fine["image_size"] = 16384;
-  CHECK_THAT(refusal(kDinov2, fine), ContainsSubstring("patches of a picture"));
+  CHECK_THAT(refusal(kDinov2, fine), ContainsSubstring("patches of an image"));
   CHECK_THAT(refusal(kClip, {{"vision_config", 5}}), ContainsSubstring("vision_config"));
   CHECK_THAT(refusal(kClip, {{"vision_config", {{"patch_size", "a"}}}}),
              ContainsSubstring("vision_config: 'patch_size'"));

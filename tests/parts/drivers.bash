@@ -36,8 +36,8 @@ slow_tests="attention_restart batch_pages batch_preemption batch_drafts batch_se
 slow_tests+=" folded_appends host_outputs lora_families lora_formats lora_requests model_loader mutants self_test speculation"
 slow_tests+=" task_grammar threads vectors conformance_attention conformance_block conformance_matmul conformance_rowwise"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server compiler_cache conform dialogue encoders"
-slow_scripts+=" frame_budget generate kernels languages lora memory not_finite padded_vocabulary page pictures pinned_shaders pull real_models score"
-slow_scripts+=" serve serve_client serve_loss serve_page serve_pictures serve_schemas serve_soak serve_speculation serve_translations"
+slow_scripts+=" frame_budget generate images kernels languages lora memory not_finite padded_vocabulary page pinned_shaders pull real_models score"
+slow_scripts+=" serve serve_client serve_loss serve_page serve_images serve_schemas serve_soak serve_speculation serve_translations"
 slow_scripts+=" transcribe translate tune verify viewer"
 slow_on_swiftshader="^((${slow_tests// /|})_test|cli_(${slow_scripts// /|}))$"
 run_swiftshader() {

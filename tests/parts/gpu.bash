@@ -130,7 +130,7 @@ gpu_models() {
   check "gpu: values of an encoder" gpu_values tests/data/roberta_cls
   check "gpu: values of a vision model" gpu_values tests/data/deit
   check "gpu: a translator translates" gpu_translates
-  check "gpu: a picture is classified" gpu_classifies
+  check "gpu: an image is classified" gpu_classifies
   check "gpu: a line is read" gpu_reads
   if [[ -z $fixtures ]]; then
     skip "gpu: language models in blocks, speech: there are no fixtures"
@@ -151,7 +151,7 @@ gpu_more_models() {
   check "gpu: scores" gpu_tunes_quietly score -m tests/data/gemma3 "$gpu_cache/line"
   check "gpu: perplexity" gpu_tunes_quietly perplexity -m tests/data/gemma3 --context 64 "$gpu_cache/text"
   check "gpu: a question of a chat" gpu_chats
-  for name in bahdanau luong dinov2 picture_reader; do
+  for name in bahdanau luong dinov2 image_text_reader; do
     check "gpu: values of $name" gpu_values "tests/data/$name"
   done
   [[ -n $fixtures ]] || return 0

@@ -30,7 +30,7 @@ TABLE = [
     (r"text/token.*", "fuzz", "tokenizer"),
     (r"text/(chat_template|jinja|known_templates).*", "fuzz", "chat_template"),
     (r"text/grammar.*", "fuzz", "grammar"),
-    (r"images/.*", "fuzz", "picture"),
+    (r"images/.*", "fuzz", "image"),
     (r"audio/.*", "fuzz", "sound"),
     (r"models/(core|families|loading)/.*", "fuzz", "config"),
     (r"models/adapters/.*", "fuzz", "adapter"),
@@ -38,7 +38,7 @@ TABLE = [
     (r"models/generation/.*", "tests", "decoder", "sequence_batch", "batch_generator", "cli_generate"),
     (r"models/translation/.*", "tests", "marian", "translator", "search_slots", "cli_translate"),
     (r"models/encoding/.*", "tests", "text_encoder", "cli_encoders"),
-    (r"models/vision/.*", "tests", "vision", "image_encoder", "picture_reader", "cli_pictures"),
+    (r"models/vision/.*", "tests", "vision", "image_encoder", "image_text_reader", "cli_images"),
     (r"models/speech/.*", "tests", "transcriber", "speech", "cli_transcribe"),
     (r"models/attention/.*", "tests", "attention_task", "graph_attention"),
     (r"capi/.*", "tests", "c_interface", "embedding"),
@@ -49,7 +49,7 @@ TABLE = [
     (r"apps/cli/(language_model|sampling_options|grammar_options|speculation_options).*", "tests", "cli_generate"),
     (r"apps/chat/.*", "tests", "cli_chat", "cli_dialogue"),
     (r"apps/cli/conversation.*", "tests", "cli_chat", "cli_dialogue", "cli_generate"),
-    (r"apps/(attention|pictures)/.*", "tests", "cli_attention_page", "cli_pictures"),
+    (r"apps/(attention|images)/.*", "tests", "cli_attention_page", "cli_images"),
     (r"apps/(transcribe/|cli/subtitles).*", "tests", "cli_transcribe"),
     (r"apps/(embed|answer|classify|match).*", "tests", "cli_encoders", "cli_passage_question"),
     (r"apps/(conform|kernels)/.*", "tests", "cli_conform", "cli_kernels"),
@@ -57,7 +57,7 @@ TABLE = [
     (r"apps/(score|perplexity|tokenize|tune|verify|inspect|devices)\.cpp", "tests", "cli_{1}"),
     (r"apps/viewer/.*", "tests", "cli_viewer"),
 ]
-FUZZ_TARGETS = ["adapter", "chat_template", "config", "gguf", "grammar", "picture", "request", "safetensors", "sound",
+FUZZ_TARGETS = ["adapter", "chat_template", "config", "gguf", "grammar", "image", "request", "safetensors", "sound",
                 "tokenizer"]
 
 

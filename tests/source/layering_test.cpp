@@ -258,17 +258,17 @@ TEST_CASE("the layering check tells rooms below from rooms above", "[layering]")
 TEST_CASE("the layering check tells floors below from floors above", "[layering]") {
   CHECK(include_problem("apps/bench/bench.cpp", "apps/bench/model.h").empty());
   CHECK(include_problem("apps/bench/bench.cpp", "apps/cli/command.h").empty());
-  CHECK(include_problem("apps/classify.cpp", "apps/pictures/pictures.h").empty());
+  CHECK(include_problem("apps/classify.cpp", "apps/images/images.h").empty());
   CHECK(include_problem("apps/serve/serve.cpp", "apps/serve/api/endpoints.h").empty());
   CHECK(include_problem("apps/serve/api/attention.cpp", "apps/attention/text_maps.h").empty());
-  CHECK(include_problem("apps/serve/api/pictures.cpp", "apps/serve/http/api_error.h").empty());
+  CHECK(include_problem("apps/serve/api/images.cpp", "apps/serve/http/api_error.h").empty());
 
   CHECK_FALSE(include_problem("apps/bench/bench.cpp", "apps/chat/chat.h").empty());
   CHECK_FALSE(include_problem("apps/cli/peaks.cpp", "apps/bench/model.h").empty());
   CHECK_FALSE(include_problem("apps/serve/http/log.cpp", "apps/serve/engine/engine.h").empty());
   CHECK_FALSE(include_problem("apps/serve/engine/engine.cpp", "apps/serve/stop_signal.h").empty());
   CHECK_FALSE(
-      include_problem("apps/serve/api/requests/messages.cpp", "apps/serve/api/pictures.h").empty());
+      include_problem("apps/serve/api/requests/messages.cpp", "apps/serve/api/images.h").empty());
 
   for (const auto& [folder, names] : floors())
     for (std::string_view name : names)

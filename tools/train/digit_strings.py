@@ -46,7 +46,7 @@ def arguments():
     add("--patch", type=int, default=4)
     add("--steps", type=int, default=9000)
     add("--growing", type=float, default=0.3, help="share of the steps in which strings grow from one digit on")
-    add("--filling", action="store_true", help="half of the strings fill the picture")
+    add("--filling", action="store_true", help="half of the strings fill the image")
     add("--batch", type=int, default=32)
     add("--rate", type=float, default=1.5e-3, help="peak of the learning rate")
     add("--warmup", type=int, default=300, help="steps until the peak")
@@ -118,7 +118,7 @@ def moved_pixels(digits, chosen, length) -> torch.Tensor:
 
 
 def filling_pixels(digits, chosen, length) -> torch.Tensor:
-    """Each string as string_pictures() and pixels() make it, moved by up to a pixel as a whole."""
+    """Each string as string_images() and pixels() make it, moved by up to a pixel as a whole."""
     seen = []
     for row, n in zip(chosen, length):
         string = torch.cat([digits[i] for i in row[:n]], -1)
@@ -166,7 +166,7 @@ def train(model, digits, labels, options) -> None:
             total = 0.0
 
 
-def string_pictures(digits, chosen, length) -> list[Image.Image]:
+def string_images(digits, chosen, length) -> list[Image.Image]:
     """Strings as files show them: digits of 8 by 8 pixels, nothing between them."""
     arrays = numpy.round(digits[:, 0].numpy() * 255).astype(numpy.uint8)
     return [Image.fromarray(numpy.hstack([arrays[i] for i in row[:n]])) for row, n in zip(chosen, length)]
@@ -246,7 +246,7 @@ def main() -> None:
     count = options.held_out_strings
     length = torch.arange(count) % (MOST - FEWEST + 1) + FEWEST
     chosen, ids = draw_strings(count, labels[held_out], length)
-    images, said = string_pictures(digits[held_out], chosen, length), texts(ids)
+    images, said = string_images(digits[held_out], chosen, length), texts(ids)
     found = texts(read(model, pixels(images)))
     for n in range(FEWEST, MOST + 1):
         right = [a == b for a, b in zip(said, found) if len(a) == n]

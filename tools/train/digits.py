@@ -45,7 +45,7 @@ def arguments():
     return parser.parse_args()
 
 
-def pictures(digits) -> list[Image.Image]:
+def digit_images(digits) -> list[Image.Image]:
     return [Image.fromarray(numpy.round(digit * (255 / 16)).astype(numpy.uint8)) for digit in digits]
 
 
@@ -57,7 +57,7 @@ def pixels(images: list[Image.Image]) -> torch.Tensor:
 
 
 def moved(batch: torch.Tensor) -> torch.Tensor:
-    """Each picture turned by up to 12 degrees, scaled by up to a tenth, and moved by up to an eighth."""
+    """Each image turned by up to 12 degrees, scaled by up to a tenth, and moved by up to an eighth."""
     count = len(batch)
     angle = (torch.rand(count) * 2 - 1) * math.radians(12)
     scale = 1 + (torch.rand(count) * 2 - 1) * 0.1
@@ -65,7 +65,7 @@ def moved(batch: torch.Tensor) -> torch.Tensor:
     turn = torch.stack([torch.stack([scale * angle.cos(), -scale * angle.sin(), shift[:, 0]], 1),
                         torch.stack([scale * angle.sin(), scale * angle.cos(), shift[:, 1]], 1)], 1)
     grid = functional.affine_grid(turn, batch.shape, align_corners=False)
-    # Black, where the picture ends, is -1.
+    # Black, where the image ends, is -1.
     return functional.grid_sample(batch + 1, grid, align_corners=False) - 1
 
 
@@ -136,7 +136,7 @@ def main() -> None:
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
     data = load_digits()
-    images, labels = pictures(data.images), torch.from_numpy(data.target)
+    images, labels = digit_images(data.images), torch.from_numpy(data.target)
     held_out = torch.arange(len(images)) % 5 == 4
     inputs = pixels(images)
     model = make_model(options)

@@ -20,26 +20,26 @@ SCALE = 6  # of a pixel
 def main() -> None:
     page, figure = map(Path, sys.argv[1:])
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S).group(1)
-    picture = json.loads(data)["pictures"][0]
-    rows, columns, heads, tokens = (picture[key] for key in ("rows", "columns", "heads", "tokens"))
-    width, height = picture["width"], picture["height"]
-    rgb = base64.b64decode(picture["rgb"])
-    maps = base64.b64decode(picture["maps"])
+    image = json.loads(data)["images"][0]
+    rows, columns, heads, tokens = (image[key] for key in ("rows", "columns", "heads", "tokens"))
+    width, height = image["width"], image["height"]
+    rgb = base64.b64decode(image["rgb"])
+    maps = base64.b64decode(image["maps"])
     values = struct.unpack(f"<{len(maps) // 4}f", maps)
     patches = rows * columns
-    last = (picture["layers"] - 1) * heads
+    last = (image["layers"] - 1) * heads
     pixels = "".join(f'<path stroke="rgb{tuple(rgb[at * 3:at * 3 + 3])}" d="M{at % width} {at // width}.5h1"/>'
                      for at in range(width * height) if any(rgb[at * 3:at * 3 + 3]))
     step = height + 3
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width + 10} {step * len(tokens)}" '
              f'width="{(width + 10) * SCALE}" font-family="sans-serif" font-size="8">',
-             f'<defs><g id="picture" shape-rendering="crispEdges"><rect width="{width}" height="{height}"/>{pixels}</g>'
+             f'<defs><g id="image" shape-rendering="crispEdges"><rect width="{width}" height="{height}"/>{pixels}</g>'
              '</defs>']
     for token, text in enumerate(tokens):
         seen = [sum(values[((last + head) * len(tokens) + token) * patches + patch] for head in range(heads)) / heads
                 for patch in range(patches)]
         lines.append(f'<g transform="translate(0 {token * step + 1})"><text x="1" y="{height - 5}">{text}</text>'
-                     '<use href="#picture" x="8"/>')
+                     '<use href="#image" x="8"/>')
         for patch, value in enumerate(seen):
             share = value / max(seen)
             if share > 0.02:

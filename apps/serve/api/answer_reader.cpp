@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "apps/serve/api/pictures.h"
+#include "apps/serve/api/images.h"
 #include "checkpoints/json.h"
 #include "mulciber/error.h"
 #include "text/token_stream.h"
@@ -34,20 +34,20 @@ Prompt chat_prompt(const ServedModel& model, const CompletionRequest& request) {
            "no_chat_template");
   const ChatTemplate& chat_template = *model.chat_template;
   // A template writes special tokens itself, unless it is one of plain text.
-  TakenPictures taken = take_pictures(model, request.messages, request.messages_field);
+  TakenImages taken = take_images(model, request.messages, request.messages_field);
   const std::string messages = taken.messages.dump();
   Prompt prompt = {.text = render(chat_template, request, messages, request.tools_json),
                    .add_special = chat_template.plain(),
-                   .parse_special = !chat_template.plain() || !taken.pictures.empty()};
+                   .parse_special = !chat_template.plain() || !taken.images.empty()};
   if (!request.tools_json.empty() && prompt.text == render(chat_template, request, messages, ""))
     refuse("tools", fmt::format("the chat template of '{}' takes no tools", model.id),
            "unsupported_parameter");
   try {
-    prompt.text = expand_prompt(*model.files, prompt.text, taken.pictures);
+    prompt.text = expand_prompt(*model.files, prompt.text, taken.images);
   } catch (const ModelError& error) {
     refuse(request.messages_field, error.what());
   }
-  prompt.pictures = std::move(taken.pictures);
+  prompt.images = std::move(taken.images);
   return prompt;
 }
 
@@ -95,7 +95,7 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
   std::vector<TextJob> jobs;
   for (const Prompt& prompt : asked.prompts) {
     common.prompt_ids = prompt.ids;
-    common.pictures = prompt.pictures;
+    common.images = prompt.images;
     for (uint32_t i = 0; i < request.drawn(); ++i) {
       // Answers to one prompt use different random numbers, and so do those to equal prompts.
       common.stream = static_cast<uint32_t>(jobs.size());

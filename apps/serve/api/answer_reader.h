@@ -51,7 +51,7 @@ struct Prompt {
   std::string text;
   bool add_special = true, parse_special = true;
   std::vector<uint32_t> ids = {};  // the text's, or those that the request gave
-  std::vector<std::shared_ptr<const PreparedPicture>> pictures = {};
+  std::vector<std::shared_ptr<const PreparedImage>> images = {};
 };
 
 /// The prompts of a request, which fit into the model's context. Throws ApiError (400).

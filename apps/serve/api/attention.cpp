@@ -33,7 +33,7 @@ FinishedText from_messages(RequestFields& fields, const ServedModel& model) {
   Json messages = read_messages(fields);
   for (const Json& message : messages)
     if (message.contains("content") && message["content"].is_array())
-      refuse("messages", "maps of conversations with pictures are not shown",
+      refuse("messages", "maps of conversations with images are not shown",
              "unsupported_parameter");
   const Json last = messages.back();
   messages.erase(messages.end() - 1);

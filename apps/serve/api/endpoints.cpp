@@ -36,7 +36,8 @@ Json model_json(const ServedModel& model) {
   if (model.context > 0) object["context"] = model.context;
   if (model.offers == Capability::kContinueText) {
     object["chat"] = model.chat_template != nullptr;
-    object["pictures"] = model.sees;
+    object["images"] = model.sees;
+    object["pictures"] = model.sees;  // deprecated name
     object["layers"] = model.layers;
     object["heads"] = model.heads;
   }

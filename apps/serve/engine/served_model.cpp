@@ -81,7 +81,7 @@ void describe(ServedModel& model, Capability offers, const std::string& chat_tem
       model.default_sampling = model.generator->default_sampling();
       model.chat_template = chat_template.empty() ? model.files->chat_template()
                                                   : model.files->choose_template(chat_template);
-      model.sees = model.files->picture_prompts() != nullptr;
+      model.sees = model.files->image_prompts() != nullptr;
       break;
     case Capability::kEncodeText:
       model.context = model.encoder->max_tokens();

@@ -97,12 +97,12 @@ class AttentionView {
   draw() {
     const n = this.tokens.length, canvas = $('map').querySelector('canvas');
     canvas.width = canvas.height = n;
-    const picture = canvas.getContext('2d').createImageData(n, n);
+    const image = canvas.getContext('2d').createImageData(n, n);
     const end = this.largest();
     const [red, green, blue] = getComputedStyle($('map')).color.match(/\d+/g).map(Number);
     for (let i = 0; i < n * n; ++i)
-      picture.data.set([red, green, blue, SHADES * Math.min(1, this.map[i] / end) ** 0.7], 4 * i);
-    canvas.getContext('2d').putImageData(picture, 0, 0);
+      image.data.set([red, green, blue, SHADES * Math.min(1, this.map[i] / end) ** 0.7], 4 * i);
+    canvas.getContext('2d').putImageData(image, 0, 0);
     const share = `${100 * this.prompt / n}%`;
     $('map').querySelector('.end-row').style.top = share;
     $('map').querySelector('.end-column').style.left = share;

@@ -24,7 +24,7 @@ struct CompletionRequest {
   bool prompts_only = false;       // nothing is generated: an echo
   /// For chats: messages with role and content, and tool_calls where there are some,
   /// in the form that chat templates take: arguments of calls are objects, and contents are texts,
-  /// or lists of parts where images are among them, whose URLs take_pictures() leaves out.
+  /// or lists of parts where images are among them, whose URLs take_images() leaves out.
   nlohmann::json messages = nlohmann::json::array();
   const char* messages_field = "messages";  // the name of the field in errors
   bool one_call = false;                    // at most one tool call, whatever the model writes

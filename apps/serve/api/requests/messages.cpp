@@ -76,7 +76,7 @@ std::string read_content(const Json& content, const std::string& where,
     if (std::ranges::find(types, type) == types.end())
       refuse(part.path("type"),
              "parts of type '" + printable(type) +
-                 "' are not supported here: texts are, and pictures in messages of the user",
+                 "' are not supported here: texts are, and images in messages of the user",
              "unsupported_parameter");
     text += part.needed_text("text");
   }
@@ -85,9 +85,9 @@ std::string read_content(const Json& content, const std::string& where,
 
 namespace {
 
-constexpr std::string_view kChatPicture = "image_url", kResponsePicture = "input_image";
+constexpr std::string_view kChatImage = "image_url", kResponseImage = "input_image";
 
-Json read_picture_part(RequestFields& part, std::string_view type) {
+Json read_image_part(RequestFields& part, std::string_view type) {
   const auto url_of = [](RequestFields& fields, const char* name) {
     std::string url = fields.needed_text(name);
     const std::string path = fields.path(name);
@@ -97,7 +97,7 @@ Json read_picture_part(RequestFields& part, std::string_view type) {
                              [&](std::string_view begin) { return url.starts_with(begin); }))
       refuse(path,
              path +
-                 " must be a data: URL of a PNG, JPEG or WebP picture in base64 "
+                 " must be a data: URL of a PNG, JPEG or WebP image in base64 "
                  "(data:image/png;base64,...): the server fetches nothing",
              "invalid_image_url");
     const std::string detail = fields.text("detail").value_or("auto");
@@ -105,8 +105,8 @@ Json read_picture_part(RequestFields& part, std::string_view type) {
       refuse(fields.path("detail"), fields.path("detail") + " must be auto, low, high or original");
     return url;
   };
-  if (type == kResponsePicture) {
-    part.only("file_id", nullptr, "pictures come as data: URLs");
+  if (type == kResponseImage) {
+    part.only("file_id", nullptr, "images come as data: URLs");
     return {{"type", "image"}, {"url", url_of(part, "image_url")}};
   }
   RequestFields inside(part.needed("image_url"), part.path("image_url"));
@@ -128,11 +128,11 @@ bool is_function_name(std::string_view name) {
 
 Json read_seen_content(const Json& content, const std::string& where,
                        std::span<const std::string_view> types) {
-  const std::string_view picture =
-      std::ranges::find(types, "input_text") == types.end() ? kChatPicture : kResponsePicture;
+  const std::string_view image =
+      std::ranges::find(types, "input_text") == types.end() ? kChatImage : kResponseImage;
   const auto shows = [&](const Json& part) {
     const auto type = part.is_object() ? part.find("type") : part.end();
-    return part.is_object() && type != part.end() && *type == picture;
+    return part.is_object() && type != part.end() && *type == image;
   };
   if (!content.is_array() || std::ranges::none_of(content, shows))
     return read_content(content, where, types);
@@ -141,7 +141,7 @@ Json read_seen_content(const Json& content, const std::string& where,
     const std::string path = fmt::format("{}[{}]", where, i);
     if (shows(content[i])) {
       RequestFields part(content[i], path);
-      parts.push_back(read_picture_part(part, picture));
+      parts.push_back(read_image_part(part, image));
     } else {
       // Errors name the part where it stands.
       RequestFields part(content[i], path);

@@ -17,7 +17,7 @@ nlohmann::json read_messages(RequestFields& fields);
 std::string read_tools(RequestFields& fields, ToolForm form);
 /// The content of a user's message: a text, or with images a list of parts in the form that
 /// templates take, {"type": "text", "text": ...} and {"type": "image", "url": ...}; the URLs hold
-/// images (pictures.h). Chats: {"type": "image_url", "image_url": {"url": ...}}; responses:
+/// images (images.h). Chats: {"type": "image_url", "image_url": {"url": ...}}; responses:
 /// {"type": "input_image", "image_url": ...}. Throws ApiError (400) naming the field.
 nlohmann::json read_seen_content(const nlohmann::json& content, const std::string& where,
                                  std::span<const std::string_view> types);

@@ -1,0 +1,146 @@
+// C functions for images.
+#include "mulciber/mulciber_c_images.h"
+
+#include "capi/handles.h"
+#include "capi/structures.h"
+#include "mulciber/image_encoder.h"
+#include "mulciber/image_task.h"
+
+struct MulciberImageEncoder {
+  mulciber::ImageEncoder encoder;
+};
+
+namespace mulciber::c {
+namespace {
+
+ImageTaskOptions image_options(const MulciberImageInfo* from) {
+  ImageTaskOptions options;
+  if (!from) return options;
+  const auto info = of_any_version(from, "MulciberImageInfo");
+  if (info.mean) options.pooling = ImagePoolingChoice::kMean;
+  options.normalize = info.normalize != 0;
+  options.attention = info.attention != 0;
+  return options;
+}
+
+Image image_of(const MulciberImage* from) {
+  const auto image = of_any_version(from, "MulciberImage");
+  // The size is checked against the limit before any pixel is read.
+  constexpr uint64_t kPixels = 1 << 26;
+  const uint64_t pixels = uint64_t{image.width} * image.height;
+  if (pixels == 0 || pixels > kPixels)
+    throw SettingError("image", fmt::format("has {} x {} pixels", image.width, image.height),
+                       fmt::format("give one of 1 to {} pixels", kPixels));
+  const uint8_t* rgb = &given_to(image.rgb, "rgb");
+  return {image.width, image.height, std::vector<uint8_t>(rgb, rgb + pixels * 3)};
+}
+
+MulciberTask* task_of(std::unique_ptr<ImageTask> made) {
+  ImageTask* image = made.get();
+  return new MulciberTask{.task = std::move(made), .image = image};
+}
+
+ImageTask& image_of(const MulciberTask* task) {
+  return given_to(given_to(task, "task").image, "the task's image");
+}
+
+PatchMap patch_map(const MulciberPatchMap* from) {
+  const auto map = of_any_version(from, "MulciberPatchMap");
+  PatchMap result = {.layer = map.layer, .head = map.head, .patch = {}};
+  if (map.of_patch) result.patch = map.patch;
+  return result;
+}
+
+}  // namespace
+}  // namespace mulciber::c
+
+using namespace mulciber;
+using namespace mulciber::c;
+
+MulciberStatus mulciber_load_image_encoder(MulciberContext* context, MulciberDevice* device,
+                                           const MulciberModel* model, const MulciberLoadInfo* info,
+                                           MulciberImageEncoder** encoder) {
+  return guarded(context, [&] {
+    given_to(encoder, "encoder") = nullptr;
+    *encoder = new MulciberImageEncoder{ImageEncoder(given_to(device, "device").device,
+                                                     given_to(model, "model").model,
+                                                     load_options(load_info(info)))};
+  });
+}
+
+void mulciber_destroy_image_encoder(MulciberImageEncoder* encoder) { delete encoder; }
+
+MulciberStatus mulciber_begin_image(MulciberContext* context, MulciberImageEncoder* encoder,
+                                    const MulciberImage* image, const MulciberImageInfo* info,
+                                    MulciberTask** task) {
+  return guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    *task = task_of(std::make_unique<ImageTask>(given_to(encoder, "encoder").encoder,
+                                                image_of(image), image_options(info)));
+  });
+}
+
+MulciberStatus mulciber_begin_image_of_pixels(MulciberContext* context,
+                                              MulciberImageEncoder* encoder,
+                                              const MulciberHostBuffer* pixels,
+                                              const VkExtent2D* extent,
+                                              const MulciberImageInfo* info, MulciberTask** task) {
+  return guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    *task = task_of(std::make_unique<ImageTask>(given_to(encoder, "encoder").encoder,
+                                                host_buffer(pixels), given_to(extent, "extent"),
+                                                image_options(info)));
+  });
+}
+
+MulciberStatus mulciber_describe_image(MulciberContext* context, const MulciberTask* task,
+                                       MulciberImageReport* report) {
+  return guarded(context, [&] {
+    const ImageTask& of = image_of(task);
+    give(report, "MulciberImageReport", [&](MulciberImageReport& to) {
+      to.patches = of.patches();
+      to.vector_width = of.vector_width();
+      to.state_width = of.state_width();
+      to.tokens = of.tokens();
+      to.layers = of.layers();
+      to.heads = of.heads();
+    });
+  });
+}
+
+MulciberStatus mulciber_record_patches_image(MulciberContext* context, MulciberTask* task,
+                                             VkCommandBuffer commands,
+                                             const MulciberHostImage* image,
+                                             const MulciberPatchMap* map) {
+  return guarded(context, [&] {
+    image_of(task).record_attention(commands, host_image(image), patch_map(map));
+  });
+}
+
+MulciberStatus mulciber_record_patches_buffer(MulciberContext* context, MulciberTask* task,
+                                              VkCommandBuffer commands,
+                                              const MulciberHostBuffer* buffer,
+                                              const MulciberPatchMap* map) {
+  return guarded(context, [&] {
+    image_of(task).record_attention(commands, host_buffer(buffer), patch_map(map));
+  });
+}
+
+// Deprecated names of version 0.1.
+
+MulciberStatus mulciber_begin_picture(MulciberContext* context, MulciberImageEncoder* encoder,
+                                      const MulciberImage* image, const MulciberImageInfo* info,
+                                      MulciberTask** task) {
+  return mulciber_begin_image(context, encoder, image, info, task);
+}
+
+MulciberStatus mulciber_begin_picture_of_pixels(
+    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
+    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task) {
+  return mulciber_begin_image_of_pixels(context, encoder, pixels, extent, info, task);
+}
+
+MulciberStatus mulciber_describe_picture(MulciberContext* context, const MulciberTask* task,
+                                         MulciberImageReport* report) {
+  return mulciber_describe_image(context, task, report);
+}

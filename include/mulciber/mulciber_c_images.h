@@ -1,0 +1,109 @@
+/* Mulciber for C: vision transformers in slices. mulciber_record_vector(), mulciber_record_states()
+ * and mulciber_vector() copy embeddings and hidden states of images as those of texts. The rules
+ * are those of mulciber/image_task.h and of mulciber_c.h. C11. */
+#ifndef MULCIBER_MULCIBER_C_IMAGES_H
+#define MULCIBER_MULCIBER_C_IMAGES_H
+
+#include "mulciber/mulciber_c.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct MulciberImageEncoder MulciberImageEncoder; /* a vision transformer on a device */
+
+/* info: may be NULL. */
+MULCIBER_API MulciberStatus mulciber_load_image_encoder(MulciberContext* context,
+                                                        MulciberDevice* device,
+                                                        const MulciberModel* model,
+                                                        const MulciberLoadInfo* info,
+                                                        MulciberImageEncoder** encoder);
+MULCIBER_API void mulciber_destroy_image_encoder(MulciberImageEncoder* encoder);
+
+/* RGB pixels of three bytes, row by row from the top. */
+typedef struct MulciberImage {
+  uint32_t size;
+  uint32_t width, height;
+  const uint8_t* rgb; /* height * width * 3 */
+} MulciberImage;
+
+typedef struct MulciberImageInfo {
+  uint32_t size;
+  VkBool32 mean;      /* mean pooling over patches instead of the model's own pooling */
+  VkBool32 normalize; /* scale the embedding to length 1 */
+  VkBool32 attention; /* keep the attention maps of all layers and heads */
+} MulciberImageInfo;
+
+/* Resizes and crops the image, on the CPU; it is not read afterwards. info: may be NULL. */
+MULCIBER_API MulciberStatus mulciber_begin_image(MulciberContext* context,
+                                                 MulciberImageEncoder* encoder,
+                                                 const MulciberImage* image,
+                                                 const MulciberImageInfo* info,
+                                                 MulciberTask** task);
+/* Takes pixels in the model's input size, for instance those of a frame: `extent` pixels of
+ * R8G8B8A8 without padding, in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first
+ * slice copies. */
+MULCIBER_API MulciberStatus mulciber_begin_image_of_pixels(
+    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
+    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task);
+
+typedef struct MulciberImageReport {
+  uint32_t size;
+  VkExtent2D patches;    /* across and down */
+  uint32_t vector_width; /* floats in an embedding, and in a token's hidden state */
+  uint32_t state_width;
+  uint32_t tokens;        /* tokens before the patches included */
+  uint32_t layers, heads; /* layers and heads of maps; 0 without MulciberImageInfo::attention */
+} MulciberImageReport;
+
+MULCIBER_API MulciberStatus mulciber_describe_image(MulciberContext* context,
+                                                    const MulciberTask* task,
+                                                    MulciberImageReport* report);
+
+/* Names an attention map: the attention of one token of an image to each patch. */
+typedef struct MulciberPatchMap {
+  uint32_t size;
+  uint32_t layer, head;
+  VkBool32 of_patch; /* VK_FALSE: the class token, in models that have one */
+  uint32_t patch;    /* the patch that attends, counted row by row */
+} MulciberPatchMap;
+
+/* Records a copy of a map, a texel for each patch: after the task's last slice, outside of render
+ * passes. */
+MULCIBER_API MulciberStatus mulciber_record_patches_image(MulciberContext* context,
+                                                          MulciberTask* task,
+                                                          VkCommandBuffer commands,
+                                                          const MulciberHostImage* image,
+                                                          const MulciberPatchMap* map);
+/* Records a copy of a map: floats, row after row. */
+MULCIBER_API MulciberStatus mulciber_record_patches_buffer(MulciberContext* context,
+                                                           MulciberTask* task,
+                                                           VkCommandBuffer commands,
+                                                           const MulciberHostBuffer* buffer,
+                                                           const MulciberPatchMap* map);
+
+/* ---- Deprecated names of version 0.1 ---- */
+
+typedef MulciberImage MulciberPicture MULCIBER_DEPRECATED("use MulciberImage");
+typedef MulciberImageInfo MulciberPictureInfo MULCIBER_DEPRECATED("use MulciberImageInfo");
+typedef MulciberImageReport MulciberPictureReport MULCIBER_DEPRECATED("use MulciberImageReport");
+MULCIBER_DEPRECATED("use mulciber_begin_image")
+MULCIBER_API MulciberStatus mulciber_begin_picture(MulciberContext* context,
+                                                   MulciberImageEncoder* encoder,
+                                                   const MulciberImage* image,
+                                                   const MulciberImageInfo* info,
+                                                   MulciberTask** task);
+MULCIBER_DEPRECATED("use mulciber_begin_image_of_pixels")
+MULCIBER_API MulciberStatus mulciber_begin_picture_of_pixels(
+    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
+    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task);
+MULCIBER_DEPRECATED("use mulciber_describe_image")
+MULCIBER_API MulciberStatus mulciber_describe_picture(MulciberContext* context,
+                                                      const MulciberTask* task,
+                                                      MulciberImageReport* report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
