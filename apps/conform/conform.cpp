@@ -24,14 +24,17 @@ using namespace conformance;
 struct FaultName {
   const char* word;
   Fault fault;
-  bool in_company;
+  bool beside_others;
 };
-constexpr FaultName kFaults[] = {
-    {"crash", Fault::kCrash, false},          {"hang", Fault::kHang, false},
-    {"corrupt", Fault::kCorrupt, false},      {"flaky", Fault::kFlaky, false},
-    {"order", Fault::kOrder, false},          {"outside", Fault::kWriteOutside, false},
-    {"lost", Fault::kLoseDevice, false},      {"misuse", Fault::kMisuse, false},
-    {"crash-in-company", Fault::kCrash, true}};
+constexpr FaultName kFaults[] = {{"crash", Fault::kCrash, false},
+                                 {"hang", Fault::kHang, false},
+                                 {"corrupt", Fault::kCorrupt, false},
+                                 {"flaky", Fault::kFlaky, false},
+                                 {"order", Fault::kOrder, false},
+                                 {"outside", Fault::kWriteOutside, false},
+                                 {"lost", Fault::kLoseDevice, false},
+                                 {"misuse", Fault::kMisuse, false},
+                                 {"crash-beside-others", Fault::kCrash, true}};
 
 void read_selection(ConformOptions& options) {
   if (!options.fraction.empty()) options.rule.fraction = parse_fraction(options.fraction);
@@ -102,7 +105,7 @@ Injection parse_injection(const std::string& text) {
   const size_t colon = text.find(':');
   for (const FaultName& name : kFaults) {
     if (colon != std::string::npos && text.substr(0, colon) == name.word) {
-      return {name.fault, name.in_company, text.substr(colon + 1)};
+      return {name.fault, name.beside_others, text.substr(colon + 1)};
     }
   }
   std::string known;
@@ -208,7 +211,7 @@ void add_conform(Command& app, int& code) {
       .add_option("--inject", options->child.injections,
                   "put a fault into the cases that match GLOB, to test the suite itself: crash, "
                   "hang, corrupt, flaky, order (seen where a case is shaken), "
-                  "outside, lost, misuse (seen under --validate), crash-in-company")
+                  "outside, lost, misuse (seen under --validate), crash-beside-others")
       .type_name("KIND:GLOB")
       .one_value_each()
       .group(kRun);

@@ -18,7 +18,7 @@ namespace mulciber::apps {
 /// A deliberate fault in the cases that a glob names.
 struct Injection {
   conformance::Fault fault = conformance::Fault::kNone;
-  bool in_company = false;  // only after another case in the same child
+  bool beside_others = false;  // only after another case in the same child
   std::string cases;
 };
 /// Parses "crash:GLOB". Throws ModelError naming the kinds.

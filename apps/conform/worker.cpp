@@ -103,7 +103,7 @@ class Worker {
  private:
   Fault fault_for(const std::string& name) const {
     for (const Injection& injection : injections_) {
-      if (injection.in_company && done_ == 0) continue;
+      if (injection.beside_others && done_ == 0) continue;
       if (matches(injection.cases, name)) return injection.fault;
     }
     return Fault::kNone;

@@ -135,21 +135,21 @@ class BeamStepCases : public OpCases {
     // Items that began at different steps.
     for (uint32_t beams : {1, 3, 4}) {
       for (uint32_t apart : {1, 3}) {
-        Variant company;
-        company.first_position = 9;
-        company.apart = apart;
-        company.settings.max_length = 16;
-        company.settings.ngram = apart;
-        company.settings.words = {{10, 11}, {12, 12}, {3, 14, 15}};
-        company.ids = 9;
-        company.steps = 8;
-        company.eos_share = 0.05;
-        add(6, beams, company);
-        company.settings.ngram = 0;
-        company.settings.words.clear();
-        company.settings.early_stopping = EarlyStopping::kNever;
-        company.eos_share = 0.3;
-        add(70, beams, company);
+        Variant staggered;
+        staggered.first_position = 9;
+        staggered.apart = apart;
+        staggered.settings.max_length = 16;
+        staggered.settings.ngram = apart;
+        staggered.settings.words = {{10, 11}, {12, 12}, {3, 14, 15}};
+        staggered.ids = 9;
+        staggered.steps = 8;
+        staggered.eos_share = 0.05;
+        add(6, beams, staggered);
+        staggered.settings.ngram = 0;
+        staggered.settings.words.clear();
+        staggered.settings.early_stopping = EarlyStopping::kNever;
+        staggered.eos_share = 0.3;
+        add(70, beams, staggered);
       }
     }
     Variant few_candidates;  // a vocabulary below 2 * beams

@@ -32,14 +32,14 @@ tail -n 1 clean.jsonl | grep -q '"summary"' || fail "no summary"
 # The odd case stands in the middle of the first batch, whose order is that of the list.
 passing=$(grep -Fx -f <(grep ' Pass' clean | cut -d' ' -f1) names | sed -n 9p)
 # A case may take as long as it needs, and the one that hangs is given up after a while.
-for fault in crash:Crash hang:Timeout corrupt:Fail flaky:Flaky outside:Fail lost:DeviceLost crash-in-company:Flaky; do
+for fault in crash:Crash hang:Timeout corrupt:Fail flaky:Flaky outside:Fail lost:DeviceLost crash-beside-others:Flaky; do
   kind=${fault%:*} status=${fault#*:}
   exits 1 "${conform[@]}" "${quick[@]}" --inject "$kind:$passing" --timeout 20 --output "$kind.jsonl"
   statuses "$kind.jsonl" >with
   sed "s/^$passing Pass/$passing $status/" clean | diff - with || fail "$kind changed the above"
   grep -q "^$status: $passing" err || fail "$kind is not reported: $(cat err)"
 done
-grep -q "alone in a new process it gave Pass" crash-in-company.jsonl || fail "no word about company"
+grep -q "alone in a new process it gave Pass" crash-beside-others.jsonl || fail "no word about the other cases"
 grep -q SIGABRT crash.jsonl || fail "no signal is named"
 
 # Other orders of workgroups and subgroups: with --shake, with part of the short list unless it is turned off, and recorded.

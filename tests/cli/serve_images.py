@@ -66,16 +66,16 @@ for detail in ({}, {"detail": "auto"}, {"detail": "low"}, {"detail": "high"}):
     check_answer("wide", chat(shown(data_url(IMAGES["wide"]), **detail), QUESTION))
 check_answer("high", chat(shown(data_url(IMAGES["high"])), QUESTION))
 
-# In company, and in any order.
+# Beside others, and in any order.
 results = {}
 
 
-def in_company(number):
+def beside_others(number):
     name = ("wide", "high")[number % 2]
     results[number] = (name, chat(shown(data_url(IMAGES[name])), QUESTION))
 
 
-threads = [threading.Thread(target=in_company, args=(number,)) for number in range(8)]
+threads = [threading.Thread(target=beside_others, args=(number,)) for number in range(8)]
 for thread in threads:
     thread.start()
 for thread in threads:

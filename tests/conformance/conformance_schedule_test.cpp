@@ -110,7 +110,7 @@ TEST_CASE("A case that crashes, hangs or loses the device is found, and no other
   }
 }
 
-TEST_CASE("A crash that happens in company alone is flaky, and the detail says so") {
+TEST_CASE("A crash that happens beside other cases alone is flaky, and the detail says so") {
   const auto settled = play(40, 40, [](size_t index, size_t before) {
     return index == 7 && before > 0 ? Fate::kCrash : Fate::kPass;
   });

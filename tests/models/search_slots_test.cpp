@@ -68,8 +68,8 @@ Found found_alone(SearchSlots& slots, const std::vector<Asked>& all) {
 }
 
 /// Searches sources that arrive in another order at random times; some leave before they are done.
-Found in_company(SearchSlots& slots, const std::vector<Asked>& all, std::mt19937& random,
-                 std::vector<bool>& left_early) {
+Found beside_others(SearchSlots& slots, const std::vector<Asked>& all, std::mt19937& random,
+                    std::vector<bool>& left_early) {
   std::vector<uint64_t> order(all.size());
   for (uint64_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::shuffle(order, random);
@@ -108,7 +108,7 @@ void check_slots_company(EncoderDecoderModel& model, const GenerationSettings& s
   const Found expected = found_alone(*slots, all);
   REQUIRE(expected.size() == count);
   std::vector<bool> left_early(count);
-  const Found found = in_company(*slots, all, random, left_early);
+  const Found found = beside_others(*slots, all, random, left_early);
   CHECK(slots->statistics().needed_row_steps <= slots->statistics().row_steps);
   for (uint64_t i = 0; i < count; ++i) {
     INFO("source " << i << " of " << count << ", " << settings.beams << " beams");
@@ -125,7 +125,8 @@ void check_slots_company(EncoderDecoderModel& model, const GenerationSettings& s
 
 }  // namespace
 
-TEST_CASE("What is found of a source does not depend on company, places and times of arrival") {
+TEST_CASE(
+    "What is found of a source does not depend on batch composition, slots and times of arrival") {
   const auto model = load_slots_model(small_marian());
   GenerationSettings settings = generation_settings(model->generation_config(), 64);
   settings.max_new_tokens = 30;
@@ -145,7 +146,7 @@ TEST_CASE("What is found of a source does not depend on company, places and time
   }
 }
 
-TEST_CASE("Rules on what is chosen are those of each source in any company") {
+TEST_CASE("Rules on what is chosen are those of each source in any batch composition") {
   const auto model = load_slots_model(small_marian());
   GenerationSettings settings = generation_settings(model->generation_config(), 64);
   settings.max_new_tokens = 30;
@@ -163,7 +164,7 @@ TEST_CASE("Rules on what is chosen are those of each source in any company") {
   check_slots_company(*model, settings, 24, 40, 200, 5);
 }
 
-TEST_CASE("A trained model finds the same in any company") {
+TEST_CASE("A trained model finds the same in any batch composition") {
   const Capabilities& device = shared_device().capabilities();
   if (device.max_storage_range < 16 << 20)
     MULCIBER_SKIP("the device binds less than 16 MiB at once");

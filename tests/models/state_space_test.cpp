@@ -194,7 +194,7 @@ TEST_CASE("An answer in slices, ended early or not, leaves a state that may be g
   }
 }
 
-TEST_CASE("Answers of a model that keeps a state do not depend on company, bit for bit") {
+TEST_CASE("Answers of a model that keeps a state do not depend on batch composition, bit for bit") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const std::shared_ptr<const OpenModel> model = open_model(fixture());
   const auto batch_of = [&](uint32_t sequences) {

@@ -208,7 +208,7 @@ TEST_CASE("A cancelled translation returns what is complete") {
   CHECK_FALSE(translator.translate(kTexts[0]).ids.empty());
 }
 
-TEST_CASE("A given text scores the same in any company") {
+TEST_CASE("A given text scores the same in any batch composition") {
   Translator translator = small_translator();
   const std::vector<std::string> texts = {kTexts[0], "", kTexts[3]};
   const std::vector<std::string> targets = {kTexts[1], "iron", kTexts[0]};

@@ -213,7 +213,7 @@ TEST_CASE("Prompts share what they begin with only where their images are the sa
   }
 }
 
-TEST_CASE("Answers about images do not depend on company, pages or when they came") {
+TEST_CASE("Answers about images do not depend on batch composition, pages or times of arrival") {
   std::mt19937 random(3);
   struct Case {
     const char* model;

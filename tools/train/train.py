@@ -122,7 +122,7 @@ def padded(rows: list[list[int]], pad: int) -> torch.Tensor:
 
 
 def make_batches(source, target, tokens: int, pad: int, draw: random.Random):
-    """Batches of nearly equal lengths on both sides, in random order; jitter changes the company each epoch.
+    """Batches of nearly equal lengths on both sides, in random order; jitter changes the batch composition each epoch.
 
     Equal source lengths need no mask in attention, equal target lengths no wasted rows.
     """

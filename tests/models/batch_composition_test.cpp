@@ -13,7 +13,7 @@ using namespace mulciber;
 using namespace mulciber::tests;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("An answer does not depend on company, places and times of arrival") {
+TEST_CASE("An answer does not depend on batch composition, slots and times of arrival") {
   std::mt19937 random(7);
   // A step of a batch of 16 slots may cover only 12 of them.
   for (const uint32_t sequences : share_of({3u, 8u, 16u})) {
@@ -58,7 +58,7 @@ namespace {
 
 /// Logits of a few steps of one sequence among `count`: it is first, last or between others, whose
 /// number changes from step to step.
-std::vector<std::vector<float>> logits_in_company(const DecoderModel& model, uint32_t count) {
+std::vector<std::vector<float>> logits_beside_others(const DecoderModel& model, uint32_t count) {
   SequenceSlots slots(shared_device(), model.network(), {.slots = 12, .context = 64, .chunk = 16});
   const uint32_t looked_at = count / 2;
   std::vector<uint32_t> all;
@@ -82,14 +82,14 @@ std::vector<std::vector<float>> logits_in_company(const DecoderModel& model, uin
   return logits;
 }
 
-void check_company(const std::filesystem::path& path, const ModelOptions& options = {}) {
+void check_composition(const std::filesystem::path& path, const ModelOptions& options = {}) {
   INFO(path);
   const auto model = open_decoder(path, options);
-  const std::vector<std::vector<float>> alone = logits_in_company(*model, 1);
+  const std::vector<std::vector<float>> alone = logits_beside_others(*model, 1);
   // Each number of sequences has a step program of its own to compile.
   for (const uint32_t count : share_of({2u, 3u, 5u, 8u, 9u, 12u})) {
     INFO(count << " sequences");
-    const std::vector<std::vector<float>> together = logits_in_company(*model, count);
+    const std::vector<std::vector<float>> together = logits_beside_others(*model, count);
     for (size_t step = 0; step < alone.size(); ++step) {
       INFO("step " << step);
       CHECK(std::memcmp(together[step].data(), alone[step].data(),
@@ -101,19 +101,20 @@ void check_company(const std::filesystem::path& path, const ModelOptions& option
 }  // namespace
 
 TEST_CASE("A step computes of a sequence the same bits, however many take part") {
-  check_company(small_decoder());
-  check_company(small_decoder(), {.activations = DataType::kF16});
-  check_company(small_decoder(), {.cache = DataType::kF16});
+  check_composition(small_decoder());
+  check_composition(small_decoder(), {.activations = DataType::kF16});
+  check_composition(small_decoder(), {.cache = DataType::kF16});
   for (const char* latent : {"deepseek_v2.gguf", "deepseek_v3.gguf"})
-    check_company(source_dir() / "tests/data/gguf_decoders" / latent, {.cache = DataType::kF16});
+    check_composition(source_dir() / "tests/data/gguf_decoders" / latent,
+                      {.cache = DataType::kF16});
   const std::filesystem::path fixtures = fixtures_dir();
   if (fixtures.empty()) MULCIBER_SKIP("MULCIBER_FIXTURES is not set");
   for (const char* name :
        {"models/gpt2", "models/llama_realistic", "models/qwen3", "models2/gpt_neox",
         "models2/mixtral", "models2/gemma2", "models2/mamba"})
-    check_company(fixtures / name);
-  check_company(fixtures / "gguf/tiny-Q4_K_M.gguf");
-  check_company(fixtures / "gguf/tiny-Q8_0.gguf", {.fast_activations = true});
+    check_composition(fixtures / name);
+  check_composition(fixtures / "gguf/tiny-Q4_K_M.gguf");
+  check_composition(fixtures / "gguf/tiny-Q8_0.gguf", {.fast_activations = true});
 }
 
 TEST_CASE("What prompts begin with is computed once, and answers stay as they were") {
