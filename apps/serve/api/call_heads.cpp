@@ -14,9 +14,9 @@ namespace {
 constexpr std::string_view kParameterEnd = "</parameter>";
 
 /// Whether a text begins with a delimiter; no value where the text ends within it.
-std::optional<bool> begins_with(std::string_view text, std::string_view mark) {
-  if (text.size() < mark.size() && mark.starts_with(text)) return std::nullopt;
-  return text.starts_with(mark);
+std::optional<bool> begins_with(std::string_view text, std::string_view delimiter) {
+  if (text.size() < delimiter.size() && delimiter.starts_with(text)) return std::nullopt;
+  return text.starts_with(delimiter);
 }
 
 class JsonHeadReader {
@@ -104,15 +104,15 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
     return head;
   }
   if (!tools.contains(head.name)) return head;
-  for (const std::string_view mark : {"[CALL_ID]", "[ARGS]"}) {
-    const std::optional<bool> marked = begins_with(text.substr(at), mark);
+  for (const std::string_view delimiter : {"[CALL_ID]", "[ARGS]"}) {
+    const std::optional<bool> begins = begins_with(text.substr(at), delimiter);
     // Both delimiters begin with the same character.
-    if (!marked) head.is = CallHead::kMore;
-    if (marked != true) continue;
+    if (!begins) head.is = CallHead::kMore;
+    if (begins != true) continue;
     head.is = CallHead::kOther;
     needs_mark = false;
-    at += mark.size();
-    if (mark == "[CALL_ID]") at = std::min(text.find_first_of("[{", at), text.size());
+    at += delimiter.size();
+    if (delimiter == "[CALL_ID]") at = std::min(text.find_first_of("[{", at), text.size());
   }
   if (head.is == CallHead::kMore) return head;
   head.arguments = skip_blanks(text, at);

@@ -19,9 +19,9 @@ constexpr std::string_view kCalls = "[TOOL_CALLS]";
 constexpr std::string_view kPythonTag = "<|python_tag|>";
 
 /// How many bytes at the end of a text may begin a delimiter.
-size_t possible_beginning(std::string_view text, std::string_view mark) {
-  for (size_t size = std::min(text.size(), mark.size() - 1); size > 0; --size)
-    if (text.ends_with(mark.substr(0, size))) return size;
+size_t possible_beginning(std::string_view text, std::string_view delimiter) {
+  for (size_t size = std::min(text.size(), delimiter.size() - 1); size > 0; --size)
+    if (text.ends_with(delimiter.substr(0, size))) return size;
   return 0;
 }
 
@@ -82,8 +82,8 @@ bool ToolCallReader::read_text(std::string& shown) {
   }
   const size_t tagged = held_.find(kTagged), function = held_.find(kFunction),
                calls = held_.find(kCalls);
-  const size_t mark = std::min({tagged, function, calls});
-  if (mark == std::string::npos) {
+  const size_t delimiter = std::min({tagged, function, calls});
+  if (delimiter == std::string::npos) {
     const size_t keep =
         std::max({possible_beginning(held_, kTagged), possible_beginning(held_, kFunction),
                   possible_beginning(held_, kCalls)});
@@ -92,12 +92,12 @@ bool ToolCallReader::read_text(std::string& shown) {
     if (calls_ == 0 || !trimmed(std::string_view(held_).substr(0, end)).empty()) show(end, shown);
     return false;
   }
-  if (begun_ || !trimmed(std::string_view(held_).substr(0, mark)).empty())
-    show(mark, shown);
+  if (begun_ || !trimmed(std::string_view(held_).substr(0, delimiter)).empty())
+    show(delimiter, shown);
   else
-    held_.erase(0, mark);
-  if (mark == calls) return read_calls_mark(shown);
-  form_ = mark == tagged ? Form::kTagged : Form::kFunction;
+    held_.erase(0, delimiter);
+  if (delimiter == calls) return read_calls_delimiter(shown);
+  form_ = delimiter == tagged ? Form::kTagged : Form::kFunction;
   head_ = form_ == Form::kTagged ? kTagged.size() : kFunction.size();
   state_ = State::kHead;
   return true;
@@ -108,8 +108,8 @@ bool ToolCallReader::read_text(std::string& shown) {
 bool ToolCallReader::read_unmarked() {
   const size_t begin = skip_blanks(held_, 0);
   const std::string_view text = std::string_view(held_).substr(begin);
-  for (const std::string_view mark : {kCalls, kPythonTag})
-    if (text.size() < mark.size() && mark.starts_with(text)) return true;
+  for (const std::string_view delimiter : {kCalls, kPythonTag})
+    if (text.size() < delimiter.size() && delimiter.starts_with(text)) return true;
   if (text.starts_with(kCalls)) return false;
   const bool tag = text.starts_with(kPythonTag);
   const CallHead::Is is = read_beginning(begin + (tag ? kPythonTag.size() : 0));
@@ -133,7 +133,7 @@ CallHead::Is ToolCallReader::read_beginning(size_t at) {
 }
 
 /// Reads what follows [TOOL_CALLS], at any position of the answer.
-bool ToolCallReader::read_calls_mark(std::string& shown) {
+bool ToolCallReader::read_calls_delimiter(std::string& shown) {
   const CallHead::Is is = read_beginning(kCalls.size());
   if (is == CallHead::kOther) leave_as_text(kCalls.size(), shown);
   return is != CallHead::kMore;

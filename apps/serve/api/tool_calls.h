@@ -51,7 +51,7 @@ class ToolCallReader {
   bool read_text(std::string& shown);
   bool read_unmarked();
   CallHead::Is read_beginning(size_t at);
-  bool read_calls_mark(std::string& shown);
+  bool read_calls_delimiter(std::string& shown);
   bool read_head(std::string& shown);
   bool begin_at(const CallHead& found);
   bool read_function_head(std::string_view head, std::string& shown);
