@@ -242,11 +242,11 @@ void keep_items(const BeamStateLayout& from, const ControlWords& control,
   copy(from.words, 0, to.words, 0, from.words.count);
   kept.fill(to.history_tokens, 0);
   kept.fill(to.history_parents, 0);
-  for (uint32_t place = 0; place < to.batch; ++place) free_item(kept, to, place);
-  for (uint32_t place = 0; place < items.size(); ++place) {
-    const uint32_t item = items[place];
+  for (uint32_t slot = 0; slot < to.batch; ++slot) free_item(kept, to, slot);
+  for (uint32_t slot = 0; slot < items.size(); ++slot) {
+    const uint32_t item = items[slot];
     if (item >= from.batch) refuse_state();
-    const uint32_t old_row = item * beams, new_row = place * beams;
+    const uint32_t old_row = item * beams, new_row = slot * beams;
     const uint32_t position = control.get(from.positions, old_row);
     if (position >= from.context) refuse_state();
     // An item refers to its own rows only.
@@ -254,7 +254,7 @@ void keep_items(const BeamStateLayout& from, const ControlWords& control,
       if (row - old_row >= beams) refuse_state();
       return row - old_row + new_row;
     };
-    kept.set(to.items, place, control.get(from.items, item));
+    kept.set(to.items, slot, control.get(from.items, item));
     copy(from.positions, old_row, to.positions, new_row, beams);
     copy(from.tokens, old_row, to.tokens, new_row, beams);
     copy(from.forbidden, uint64_t{old_row} * from.forbidden_row(), to.forbidden,

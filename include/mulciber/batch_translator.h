@@ -15,9 +15,12 @@
 namespace mulciber {
 
 struct BatchTranslatorOptions {
-  /// Slots of a search; a text waits until one is free. There are fewer when the device's memory
+  /// Slots of a search; a request waits until one is free. There are fewer when the device's memory
   /// does not suffice.
-  uint32_t places = 16;
+  union {
+    uint32_t slots = 16;
+    [[deprecated("use slots")]] uint32_t places;
+  };
 };
 
 struct TranslationRequest {
@@ -37,7 +40,10 @@ struct BatchTranslatorStatistics {
   uint64_t requests = 0, ended = 0, cancelled = 0;
   uint64_t source_tokens = 0, target_tokens = 0;
   uint64_t steps = 0;
-  uint64_t text_steps = 0;                                    // sum of the batch size over steps
+  union {
+    uint64_t sequence_steps = 0;  // sum of the batch size over steps
+    uint64_t text_steps [[deprecated("use sequence_steps")]];
+  };
   uint64_t row_steps = 0, needed_row_steps = 0, refills = 0;  // see TranslateStatistics
   double encode_seconds = 0, decode_seconds = 0;
 };
@@ -45,7 +51,7 @@ struct BatchTranslatorStatistics {
 /// A translator that many texts share. Not thread-safe: the thread that uses the translator between
 /// steps also submits, steps and cancels.
 ///
-/// A translation depends on its request and on `places` alone, bit for bit: neither on the batch
+/// A translation depends on its request and on `slots` alone, bit for bit: neither on the batch
 /// composition nor on the order of submission. Texts with equal beams and rules share a search; the
 /// languages and max_new_tokens may differ within it.
 class MULCIBER_API BatchTranslator {

@@ -51,9 +51,9 @@ std::vector<SearchPlan> plan_searches(std::span<const uint32_t> lengths,
     const auto fit = static_cast<uint32_t>(std::min<size_t>(room, order.size() - i));
     // Another search begins only with 1.5 times the slots: in the last steps of the previous
     // search, slots stay empty.
-    const bool more = !searches.empty() && room > asked && fit >= searches.back().places / 2 * 3 &&
-                      fit > searches.back().places + 1;
-    if (searches.empty() || (more && limited(fit, length, bounds) > searches.back().places)) {
+    const bool more = !searches.empty() && room > asked && fit >= searches.back().slots / 2 * 3 &&
+                      fit > searches.back().slots + 1;
+    if (searches.empty() || (more && limited(fit, length, bounds) > searches.back().slots)) {
       searches.push_back({{}, limited(fit, length, bounds)});
       asked = room;
     }

@@ -23,7 +23,7 @@ std::vector<std::vector<size_t>> plan_batches(std::span<const uint32_t> lengths,
 /// Sequences of one search in their order, and its number of slots.
 struct SearchPlan {
   std::vector<size_t> sequences;  // indices into `lengths`, longest first
-  uint32_t places = 1;
+  uint32_t slots = 1;
 };
 /// Plans searches with continuous batching, where sequences join as others leave. The next search
 /// begins when the remaining sequences, which are shorter, fit in many more slots.

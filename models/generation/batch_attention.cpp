@@ -1,4 +1,4 @@
-// Attention maps of a text beside the decoding texts of a BatchGenerator.
+// Attention maps of a text beside the decoding sequences of a BatchGenerator.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@
 namespace mulciber {
 namespace {
 
-// About as long as a decode step on a slow device, so that decoding texts hardly wait.
+// About as long as a decode step on a slow device, so that decoding sequences hardly wait.
 constexpr double kSliceUs = 20'000;
 
 /// The maps of a layer, (heads, queries, keys), without the columns behind its keys.

@@ -37,66 +37,66 @@ BatchDraft::BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const Ope
   predicted_bytes_ = weight_bytes() + SequenceSlots::predict_bytes(capabilities, network, shape);
 }
 
-uint32_t BatchDraft::missing(const Text& text) const {
-  const std::span<const uint32_t> held = slots_->tokens(text.slot);
-  const std::span<const uint32_t> wanted = std::span(text.ids).first(text.ids.size() - 1);
+uint32_t BatchDraft::missing(const Sequence& sequence) const {
+  const std::span<const uint32_t> held = slots_->tokens(sequence.slot);
+  const std::span<const uint32_t> wanted = std::span(sequence.ids).first(sequence.ids.size() - 1);
   const auto common = std::ranges::mismatch(wanted, held).in1 - wanted.begin();
   return static_cast<uint32_t>(wanted.size() - static_cast<size_t>(common));
 }
 
-std::vector<std::vector<uint32_t>> BatchDraft::draft(std::span<const Text> texts) {
-  std::vector<std::vector<uint32_t>> found(texts.size());
-  std::vector<size_t> drafting;  // numbers of texts
-  std::vector<bool> behind(texts.size());
+std::vector<std::vector<uint32_t>> BatchDraft::draft(std::span<const Sequence> sequences) {
+  std::vector<std::vector<uint32_t>> found(sequences.size());
+  std::vector<size_t> drafting;  // numbers of sequences
+  std::vector<bool> behind(sequences.size());
   bool fed = false;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const Text& text = texts[i];
-    if (text.ids.size() + text.most > slots_->shape().context) continue;
-    if (!begun_[text.slot]) {
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const Sequence& sequence = sequences[i];
+    if (sequence.ids.size() + sequence.most > slots_->shape().context) continue;
+    if (!begun_[sequence.slot]) {
       if (fed) continue;
-      LogitBiases biases = text.biases;
+      LogitBiases biases = sequence.biases;
       std::erase_if(biases, [&](const auto& bias) {
         return bias.first >= shared_.language->network().vocabulary;
       });
-      slots_->begin(text.slot, {.prompt = text.ids,
-                                .exact = false,
-                                .sampling = text.sampling,
-                                .stream = text.stream,
-                                .biases = biases});
-      begun_[text.slot] = true;
+      slots_->begin(sequence.slot, {.prompt = sequence.ids,
+                                    .exact = false,
+                                    .sampling = sequence.sampling,
+                                    .stream = sequence.stream,
+                                    .biases = biases});
+      begun_[sequence.slot] = true;
     }
-    uint32_t left = missing(text);
+    uint32_t left = missing(sequence);
     // Where all draft tokens were accepted, one token is missing, which another step feeds.
     if (left > 1 && !fed) {
       const uint32_t part = std::min(left, slots_->shape().chunk);
-      slots_->rewrite(text.slot, text.ids);
-      if (!slots_->reserve(text.slot, part)) continue;
-      slots_->feed(text.slot, part, false);
+      slots_->rewrite(sequence.slot, sequence.ids);
+      if (!slots_->reserve(sequence.slot, part)) continue;
+      slots_->feed(sequence.slot, part, false);
       left -= part;
       fed = true;
     }
     if (left > 1) continue;
-    slots_->rewrite(text.slot, text.ids);
-    if (!slots_->reserve(text.slot, left + text.most)) continue;
+    slots_->rewrite(sequence.slot, sequence.ids);
+    if (!slots_->reserve(sequence.slot, left + sequence.most)) continue;
     behind[i] = left == 1;
     drafting.push_back(i);
   }
   while (!drafting.empty()) {
     std::vector<uint32_t> slots;
-    for (const size_t i : drafting) slots.push_back(texts[i].slot);
+    for (const size_t i : drafting) slots.push_back(sequences[i].slot);
     const std::vector<SequenceSlots::Choice> choices = slots_->step(slots);
     std::vector<size_t> next;
     for (size_t k = 0; k < drafting.size(); ++k) {
       const size_t i = drafting[k];
       if (behind[i]) {
         behind[i] = false;
-        slots_->rewrite(texts[i].slot, texts[i].ids);
+        slots_->rewrite(sequences[i].slot, sequences[i].ids);
       } else {
         // A vocabulary may be padded with rows that belong to no token.
         if (!choices[k] || *choices[k] >= static_cast<uint32_t>(shared_.tokenizer->vocab_size()))
           continue;
         found[i].push_back(*choices[k]);
-        if (found[i].size() >= texts[i].most) continue;
+        if (found[i].size() >= sequences[i].most) continue;
       }
       next.push_back(i);
     }

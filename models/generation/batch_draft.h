@@ -1,5 +1,5 @@
-// A draft model beside a BatchGenerator: it drafts tokens behind the generator's texts, in decode
-// steps over all of them.
+// A draft model beside a BatchGenerator: it drafts tokens behind the generator's sequences, in
+// decode steps over all of them.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class BatchDraft {
   BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> files,
              GeneratorOptions options, SlotShape shape, const Tokenizer& tokenizer);
 
-  /// A text behind which tokens are drafted.
-  struct Text {
+  /// A sequence behind which tokens are drafted.
+  struct Sequence {
     uint32_t slot = 0;
     std::vector<uint32_t> ids;  // prompt and answer
     uint32_t most = 0;          // draft tokens at most
@@ -29,10 +29,10 @@ class BatchDraft {
     uint32_t stream = 0;
     LogitBiases biases;
   };
-  /// Draft tokens behind each text, chosen with the text's sampling settings and random numbers. A
-  /// text gets none where it does not fit the draft model's context or pages, or is not yet
-  /// prefilled: a call prefills one chunk of one text.
-  std::vector<std::vector<uint32_t>> draft(std::span<const Text> texts);
+  /// Draft tokens behind each sequence, chosen with the sequence's sampling settings and random
+  /// numbers. A sequence gets none where it does not fit the draft model's context or pages, or is
+  /// not yet prefilled: a call prefills one chunk of one sequence.
+  std::vector<std::vector<uint32_t>> draft(std::span<const Sequence> sequences);
 
   /// Follow the same calls of SequenceSlots for the model's slots.
   void exchange(uint32_t a, uint32_t b);
@@ -43,8 +43,8 @@ class BatchDraft {
   double build_seconds() const { return slots_->build_seconds(); }
 
  private:
-  /// Tokens of a text, without its last, whose keys and values are not in the cache.
-  uint32_t missing(const Text& text) const;
+  /// Tokens of a sequence, without its last, whose keys and values are not in the cache.
+  uint32_t missing(const Sequence& sequence) const;
 
   SharedGenerator shared_;
   std::unique_ptr<SequenceSlots> slots_;

@@ -28,10 +28,10 @@ BatchGenerator& BatchGenerator::operator=(BatchGenerator&&) noexcept = default;
 uint64_t BatchGenerator::submit(BatchRequest request) { return impl_->submit(std::move(request)); }
 
 void BatchGenerator::cancel(uint64_t request) {
-  for (const Impl::Text& text : impl_->waiting)
-    if (text->number == request) text->cancelled = true;
-  for (const Impl::Place& place : impl_->places)
-    if (place.text && place.text->number == request) place.text->cancelled = true;
+  for (const Impl::Sequence& sequence : impl_->waiting)
+    if (sequence->number == request) sequence->cancelled = true;
+  for (const Impl::Slot& slot : impl_->by_slot)
+    if (slot.sequence && slot.sequence->number == request) slot.sequence->cancelled = true;
 }
 
 bool BatchGenerator::step() { return impl_->step(); }
@@ -43,7 +43,7 @@ std::optional<TokenAttention> BatchGenerator::attention(std::span<const uint32_t
 
 size_t BatchGenerator::running() const {
   return static_cast<size_t>(std::ranges::count_if(
-      impl_->places, [](const Impl::Place& place) { return place.text != nullptr; }));
+      impl_->by_slot, [](const Impl::Slot& slot) { return slot.sequence != nullptr; }));
 }
 size_t BatchGenerator::waiting() const { return impl_->waiting.size(); }
 

@@ -18,7 +18,7 @@
 namespace mulciber {
 
 /// A request and its answer so far.
-struct BatchText {
+struct BatchSequence {
   uint64_t number = 0;
   BatchRequest request;
   std::vector<uint32_t> prompt;
@@ -29,8 +29,8 @@ struct BatchText {
   std::vector<float> adapters;  // see chosen_adapters()
   std::optional<AnswerGrammar> grammar;
   bool cancelled = false;
-  /// Whether the text had a slot before. A preempted text begins again and replays the tokens of
-  /// its answer, `replayed` so far, without callbacks.
+  /// Whether the sequence had a slot before. A preempted sequence begins again and replays the
+  /// tokens of its answer, `replayed` so far, without callbacks.
   bool begun = false;
   size_t replayed = 0;
   size_t prompt_told = 0;                   // prompt tokens reported to on_prompt
@@ -39,29 +39,29 @@ struct BatchText {
   /// each costs the draft model a step.
   uint32_t drafted = 4;
   bool by_draft = false;  // the last draft tokens are the draft model's
-  /// Prompt tokens that were in the cache already. A text that is preempted before its first token
-  /// may count tokens twice.
+  /// Prompt tokens that were in the cache already. A sequence that is preempted before its first
+  /// token may count tokens twice.
   uint64_t reused = 0;
-  std::string piece;  // text that became certain last
+  std::string piece;  // characters that became certain last
   Answer answer;
 
-  BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer, ShownPrompt shown);
+  BatchSequence(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer, ShownPrompt shown);
 };
 
 struct BatchGenerator::Impl : SharedGenerator {
-  using Text = std::unique_ptr<BatchText>;
-  /// A slot: its text and what it does.
-  struct Place {
-    Text text;
-    /// Whether the whole prompt is prefilled, and the text takes part in decode steps.
-    bool grows = false;
+  using Sequence = std::unique_ptr<BatchSequence>;
+  /// A slot: its sequence and what it does.
+  struct Slot {
+    Sequence sequence;
+    /// Whether the whole prompt is prefilled, and the sequence takes part in decode steps.
+    bool decodes = false;
   };
 
   std::optional<SequenceSlots> slots;
   std::optional<BatchDraft> draft_model;
   std::optional<TokenScorer> scorer;
-  std::vector<Place> places;  // by slot
-  std::deque<Text> waiting;
+  std::vector<Slot> by_slot;  // by slot
+  std::deque<Sequence> waiting;
   BatchStatistics statistics;
   uint32_t context = 0;
   uint32_t draft_rows = 0;  // rows for draft tokens in a step, at most
@@ -70,25 +70,26 @@ struct BatchGenerator::Impl : SharedGenerator {
 
   void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
              const BatchGeneratorOptions& options);
-  std::vector<int32_t> encode(const std::string& text, bool add_special, bool parse_special) const;
+  std::vector<int32_t> encode(const std::string& input, bool add_special, bool parse_special) const;
   uint64_t submit(BatchRequest request);
   bool step();
 
   std::optional<TokenAttention> attention(std::span<const uint32_t> ids,
                                           const BatchAttentionOptions& options);
 
-  /// Ends cancelled texts. Returns true where there were any.
+  /// Ends cancelled sequences. Returns true where there were any.
   bool end_cancelled();
-  /// Gives slots to waiting texts, in their order.
+  /// Gives slots to waiting sequences, in their order.
   void admit();
-  /// Whether there are pages for a text beside those that the texts in slots are expected to need.
-  bool has_room(const BatchText& text);
-  /// Tokens that a text is expected to have, prompt and answer.
-  uint32_t expected(const BatchText& text) const;
-  /// Reserves pages for `tokens` more tokens of a text, and preempts the newest texts for them.
-  /// Returns false where the text itself was preempted.
+  /// Whether there are pages for a sequence beside those that the sequences in slots are expected
+  /// to need.
+  bool has_room(const BatchSequence& sequence);
+  /// Tokens that a sequence is expected to have, prompt and answer.
+  uint32_t expected(const BatchSequence& sequence) const;
+  /// Reserves pages for `tokens` more tokens of a sequence, and preempts the newest sequences for
+  /// them. Returns false where the sequence itself was preempted.
   bool make_room(uint32_t slot, uint32_t tokens);
-  /// Preempts a text: it gives its slot back, waits ahead of newer texts and begins again.
+  /// Preempts a sequence: it gives its slot back, waits ahead of newer sequences and begins again.
   void preempt(uint32_t slot);
   /// The slot whose prompt is prefilled next: the one with the fewest tokens left, so that short
   /// prompts need not wait for long ones and first tokens come early. Every fourth time it is the
@@ -98,42 +99,42 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// no prompt is left.
   bool feed();
   /// Computes embeddings for the tokens [first, end) of a slot's prompt, one tile of an image a
-  /// call, so that other texts need not wait for all tiles. Returns false where there is nothing to
-  /// compute.
+  /// call, so that other sequences need not wait for all tiles. Returns false where there is
+  /// nothing to compute.
   bool embed_tile(uint32_t slot, uint32_t first, uint32_t end);
   /// The embeddings that a prompt whose first `held` tokens are prefilled still needs, as far as
   /// they are computed. Drops the others.
-  static std::vector<GivenRows> given_rows(BatchText& text, uint32_t held);
-  /// Moves decoding texts to the first slots, where a step over few of them costs less.
+  static std::vector<GivenRows> given_rows(BatchSequence& sequence, uint32_t held);
+  /// Moves decoding sequences to the first slots, where a step over few of them costs less.
   void close_ranks();
   bool decode();
-  /// Most draft tokens behind a text, by its settings and limits.
+  /// Most draft tokens behind a sequence, by its settings and limits.
   uint32_t most_draft_tokens(uint32_t slot) const;
-  /// Draft tokens behind each decoding text, from the draft model or by prompt lookup. rows: how
-  /// many rows of the step can verify them.
-  std::vector<std::vector<uint32_t>> draft_tokens_behind(std::span<const uint32_t> growing,
+  /// Draft tokens behind each decoding sequence, from the draft model or by prompt lookup. rows:
+  /// how many rows of the step can verify them.
+  std::vector<std::vector<uint32_t>> draft_tokens_behind(std::span<const uint32_t> decoding,
                                                          size_t rows);
   /// The draft tokens that the next step verifies: as many as free slots have rows for, and as
   /// pages suffice for.
-  std::vector<SequenceSlots::Draft> drafts_to_verify(std::span<const uint32_t> growing);
-  /// Sets the masks of the choices behind draft tokens by the grammar of their text. Drops the
+  std::vector<SequenceSlots::Draft> drafts_to_verify(std::span<const uint32_t> decoding);
+  /// Sets the masks of the choices behind draft tokens by the grammar of their sequence. Drops the
   /// first draft token that the grammar does not allow or that completes the answer, and all behind
   /// it.
   void set_masks(SequenceSlots::Draft& draft) const;
-  /// Takes the choices behind draft tokens that a text chose itself.
+  /// Takes the choices behind draft tokens that a sequence chose itself.
   void follow(const SequenceSlots::Draft& draft);
-  /// Takes the id that a text chose, or fails the text where its logits are not finite.
+  /// Takes the id that a sequence chose, or fails the sequence where its logits are not finite.
   void take(uint32_t slot, const SequenceSlots::Choice& choice);
-  /// Sets the mask of a slot by its text's grammar. Returns whether the answer is complete.
+  /// Sets the mask of a slot by its sequence's grammar. Returns whether the answer is complete.
   bool set_mask(uint32_t slot);
-  /// Takes the choice of a text that replays its tokens after preemption.
+  /// Takes the choice of a sequence that replays its tokens after preemption.
   void replay(uint32_t slot, uint32_t choice);
-  /// Ends a text whose answer failed.
+  /// Ends a sequence whose answer failed.
   void fail(uint32_t slot, const Error& error, bool keep);
-  /// Frees a slot. keep: its pages stay in the cache for other texts until they are needed.
-  Text leave(uint32_t slot, bool keep = true);
-  /// Makes the last callback of a text that has ended.
-  void finish(BatchText& text, GenerateEnd end);
+  /// Frees a slot. keep: its pages stay in the cache for other sequences until they are needed.
+  Sequence leave(uint32_t slot, bool keep = true);
+  /// Makes the last callback of a sequence that has ended.
+  void finish(BatchSequence& sequence, GenerateEnd end);
 };
 
 }  // namespace mulciber

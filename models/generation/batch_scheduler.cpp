@@ -1,4 +1,4 @@
-// Admission of texts to slots, chunked prefill, preemption, and what follows a choice.
+// Admission of sequences to slots, chunked prefill, preemption, and what follows a choice.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ namespace mulciber {
 namespace {
 
 /// Tokens of a prompt in one pass: the requested number, rounded down to a length of passes, or
-/// else so few that a pass is as short as other texts may wait for it.
+/// else so few that a pass is as short as other sequences may wait for it.
 uint32_t chunk_tokens(const Capabilities& device, uint32_t asked, uint32_t context) {
   const uint32_t most = asked > 0 ? asked : device.has(kCpu) ? 32 : 256;
   uint32_t chunk = 1;
@@ -67,11 +67,12 @@ void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<con
                                chunk_tokens(device->capabilities(), options.prompt_tokens, context),
                                kMostLogitBiases, options.cache_tokens});
   if (options.cache_tokens > 0 && options.cache_tokens < context)
-    throw SettingError("BatchGeneratorOptions::cache_tokens",
-                       fmt::format("is {}, and a text may have {}", options.cache_tokens, context),
-                       "give at least a context, or ask for a smaller one");
+    throw SettingError(
+        "BatchGeneratorOptions::cache_tokens",
+        fmt::format("is {}, and a sequence may have {}", options.cache_tokens, context),
+        "give at least a context, or ask for a smaller one");
   slots.emplace(*device, language->network(), shape, loading.memory_limit);
-  places.resize(shape.slots);
+  by_slot.resize(shape.slots);
   draft_rows = options.draft_rows > 0 ? options.draft_rows : shape.slots;
   statistics.pages = slots->pages_left();
   statistics.page_tokens = slots->page_tokens();
@@ -89,9 +90,9 @@ void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<con
   statistics.predicted_device_bytes += draft_model->predicted_bytes();
 }
 
-std::vector<int32_t> BatchGenerator::Impl::encode(const std::string& text, bool add_special,
+std::vector<int32_t> BatchGenerator::Impl::encode(const std::string& input, bool add_special,
                                                   bool parse_special) const {
-  return tokenizer->encode(text, {.add_special = add_special, .parse_special = parse_special});
+  return tokenizer->encode(input, {.add_special = add_special, .parse_special = parse_special});
 }
 
 uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
@@ -117,15 +118,15 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
         "give a shorter text, or ask for a larger context");
   for (const int32_t id : ids) check_id(static_cast<uint32_t>(id));
   ShownPrompt shown = show(std::move(ids), request.images);
-  Text text =
-      std::make_unique<BatchText>(next_number, std::move(request), *tokenizer, std::move(shown));
-  text->sampling = sampling;
-  text->biases = biases;
-  text->adapters = adapters;
-  if (text->request.grammar)
-    text->grammar = answer_by(*text->request.grammar, text->request.ignore_end);
-  if (text->grammar) text->grammar->next();  // throws where it cannot begin
-  waiting.push_back(std::move(text));
+  Sequence sequence = std::make_unique<BatchSequence>(next_number, std::move(request), *tokenizer,
+                                                      std::move(shown));
+  sequence->sampling = sampling;
+  sequence->biases = biases;
+  sequence->adapters = adapters;
+  if (sequence->request.grammar)
+    sequence->grammar = answer_by(*sequence->request.grammar, sequence->request.ignore_end);
+  if (sequence->grammar) sequence->grammar->next();  // throws where it cannot begin
+  waiting.push_back(std::move(sequence));
   ++statistics.requests;
   return next_number++;
 }
@@ -153,45 +154,45 @@ bool BatchGenerator::Impl::step() {
 }
 
 bool BatchGenerator::Impl::end_cancelled() {
-  // Callbacks may submit and cancel other texts, which are handled in the next step.
-  std::vector<Text> ended;
-  for (auto text = waiting.begin(); text != waiting.end();) {
-    if ((*text)->cancelled) {
-      ended.push_back(std::move(*text));
-      text = waiting.erase(text);
+  // Callbacks may submit and cancel other sequences, which are handled in the next step.
+  std::vector<Sequence> ended;
+  for (auto sequence = waiting.begin(); sequence != waiting.end();) {
+    if ((*sequence)->cancelled) {
+      ended.push_back(std::move(*sequence));
+      sequence = waiting.erase(sequence);
     } else {
-      ++text;
+      ++sequence;
     }
   }
-  for (uint32_t slot = 0; slot < places.size(); ++slot) {
-    if (places[slot].text && places[slot].text->cancelled) ended.push_back(leave(slot));
+  for (uint32_t slot = 0; slot < by_slot.size(); ++slot) {
+    if (by_slot[slot].sequence && by_slot[slot].sequence->cancelled) ended.push_back(leave(slot));
   }
-  for (const Text& text : ended) finish(*text, GenerateEnd::kCancelled);
+  for (const Sequence& sequence : ended) finish(*sequence, GenerateEnd::kCancelled);
   return !ended.empty();
 }
 
 void BatchGenerator::Impl::admit() {
   while (!waiting.empty()) {
-    const auto place = std::ranges::find_if(places, [](const Place& one) { return !one.text; });
-    if (place == places.end() || !has_room(*waiting.front())) return;
-    const auto slot = static_cast<uint32_t>(place - places.begin());
-    Text text = std::move(waiting.front());
+    const auto free = std::ranges::find_if(by_slot, [](const Slot& one) { return !one.sequence; });
+    if (free == by_slot.end() || !has_room(*waiting.front())) return;
+    const auto slot = static_cast<uint32_t>(free - by_slot.begin());
+    Sequence sequence = std::move(waiting.front());
     waiting.pop_front();
     const uint32_t held =
-        slots->begin(slot, {.prompt = text->prompt,
-                            .identity = text->identity,
-                            .exact = !text->request.reuse_answers,
-                            .sampling = text->sampling,
-                            .stream = text->request.stream,
-                            .biases = text->biases,
-                            .adapters = text->adapters,
-                            .keeps_logits = text->request.log_probabilities.has_value()});
-    if (!std::exchange(text->begun, true)) {
-      statistics.prompt_tokens += text->prompt.size();
+        slots->begin(slot, {.prompt = sequence->prompt,
+                            .identity = sequence->identity,
+                            .exact = !sequence->request.reuse_answers,
+                            .sampling = sequence->sampling,
+                            .stream = sequence->request.stream,
+                            .biases = sequence->biases,
+                            .adapters = sequence->adapters,
+                            .keeps_logits = sequence->request.log_probabilities.has_value()});
+    if (!std::exchange(sequence->begun, true)) {
+      statistics.prompt_tokens += sequence->prompt.size();
       statistics.reused_tokens += held;
-      text->reused = held;
+      sequence->reused = held;
     }
-    place->text = std::move(text);
+    free->sequence = std::move(sequence);
     try {
       if (set_mask(slot)) finish(*leave(slot), GenerateEnd::kEndOfText);
     } catch (const ModelError& error) {
@@ -200,23 +201,24 @@ void BatchGenerator::Impl::admit() {
   }
 }
 
-uint32_t BatchGenerator::Impl::expected(const BatchText& text) const {
-  const auto prompt = static_cast<uint32_t>(text.prompt.size());
-  const auto said = static_cast<uint32_t>(text.answer.so_far().ids.size());
+uint32_t BatchGenerator::Impl::expected(const BatchSequence& sequence) const {
+  const auto prompt = static_cast<uint32_t>(sequence.prompt.size());
+  const auto said = static_cast<uint32_t>(sequence.answer.so_far().ids.size());
   // The length of an answer without a limit is unknown.
   uint32_t most = std::max(std::min(kExpectedAnswer, context / 2), said + 1);
-  if (text.request.max_new_tokens > 0) most = std::min(most, text.request.max_new_tokens);
+  if (sequence.request.max_new_tokens > 0) most = std::min(most, sequence.request.max_new_tokens);
   return std::min(context - prompt, most) + prompt;
 }
 
-bool BatchGenerator::Impl::has_room(const BatchText& text) {
-  uint64_t needed = slots->pages_needed(text.identity.empty() ? text.prompt : text.identity,
-                                        text.adapters, !text.request.reuse_answers, expected(text));
+bool BatchGenerator::Impl::has_room(const BatchSequence& sequence) {
+  uint64_t needed =
+      slots->pages_needed(sequence.identity.empty() ? sequence.prompt : sequence.identity,
+                          sequence.adapters, !sequence.request.reuse_answers, expected(sequence));
   bool alone = true;
-  for (uint32_t slot = 0; slot < places.size(); ++slot) {
-    if (!places[slot].text) continue;
+  for (uint32_t slot = 0; slot < by_slot.size(); ++slot) {
+    if (!by_slot[slot].sequence) continue;
     alone = false;
-    const uint32_t pages = slots->most_pages(expected(*places[slot].text));
+    const uint32_t pages = slots->most_pages(expected(*by_slot[slot].sequence));
     needed += std::max(pages, slots->pages_held(slot)) - slots->pages_held(slot);
   }
   return alone || needed <= slots->pages_left();
@@ -225,8 +227,9 @@ bool BatchGenerator::Impl::has_room(const BatchText& text) {
 bool BatchGenerator::Impl::make_room(uint32_t slot, uint32_t tokens) {
   while (!slots->reserve(slot, tokens)) {
     uint32_t last = slot;
-    for (uint32_t other = 0; other < places.size(); ++other)
-      if (places[other].text && places[other].text->number > places[last].text->number)
+    for (uint32_t other = 0; other < by_slot.size(); ++other)
+      if (by_slot[other].sequence &&
+          by_slot[other].sequence->number > by_slot[last].sequence->number)
         last = other;
     preempt(last);
     if (last == slot) return false;
@@ -235,13 +238,14 @@ bool BatchGenerator::Impl::make_room(uint32_t slot, uint32_t tokens) {
 }
 
 void BatchGenerator::Impl::preempt(uint32_t slot) {
-  Text text = leave(slot);
+  Sequence sequence = leave(slot);
   ++statistics.preemptions;
-  text->replayed = 0;
-  if (text->grammar) text->grammar = answer_by(*text->request.grammar, text->request.ignore_end);
+  sequence->replayed = 0;
+  if (sequence->grammar)
+    sequence->grammar = answer_by(*sequence->request.grammar, sequence->request.ignore_end);
   const auto before = std::ranges::find_if(
-      waiting, [&](const Text& other) { return other->number > text->number; });
-  waiting.insert(before, std::move(text));
+      waiting, [&](const Sequence& other) { return other->number > sequence->number; });
+  waiting.insert(before, std::move(sequence));
 }
 
 std::optional<uint32_t> BatchGenerator::Impl::next_prompt() {
@@ -249,11 +253,11 @@ std::optional<uint32_t> BatchGenerator::Impl::next_prompt() {
   const bool oldest = ++parts % kTurnOfOldest == 0;
   std::optional<uint32_t> best;
   const auto rank = [&](uint32_t slot) {
-    const BatchText& text = *places[slot].text;
-    return std::pair(oldest ? 0 : text.prompt.size() - slots->length(slot), text.number);
+    const BatchSequence& sequence = *by_slot[slot].sequence;
+    return std::pair(oldest ? 0 : sequence.prompt.size() - slots->length(slot), sequence.number);
   };
-  for (uint32_t slot = 0; slot < places.size(); ++slot) {
-    if (!places[slot].text || places[slot].grows) continue;
+  for (uint32_t slot = 0; slot < by_slot.size(); ++slot) {
+    if (!by_slot[slot].sequence || by_slot[slot].decodes) continue;
     if (!best || rank(slot) < rank(*best)) best = slot;
   }
   return best;
@@ -263,29 +267,31 @@ bool BatchGenerator::Impl::feed() {
   const std::optional<uint32_t> next = next_prompt();
   if (!next) return false;
   const uint32_t slot = *next;
-  Place& place = places[slot];
-  BatchText& text = *place.text;
-  // Another text may have prefilled a common prefix meanwhile.
+  Slot& own = by_slot[slot];
+  BatchSequence& sequence = *own.sequence;
+  // Another sequence may have prefilled a common prefix meanwhile.
   const uint32_t before = slots->length(slot), held = slots->adopt(slot);
-  const bool first = text.replayed == text.answer.so_far().ids.size();
+  const bool first = sequence.replayed == sequence.answer.so_far().ids.size();
   statistics.reused_tokens += first ? held - before : 0;
-  text.reused += first ? held - before : 0;
-  const auto size = static_cast<uint32_t>(text.prompt.size()), chunk = slots->shape().chunk;
+  sequence.reused += first ? held - before : 0;
+  const auto size = static_cast<uint32_t>(sequence.prompt.size()), chunk = slots->shape().chunk;
   const uint32_t left = std::min(size - held, chunk);
   const uint32_t fed = std::min(left, slots->pass_tokens(held, left));
   const uint32_t done = held + fed;
   if (embed_tile(slot, held, done)) return true;
   if (!make_room(slot, fed)) return true;
-  place.grows = done == size;
-  const SequenceSlots::Choice choice = slots->feed(slot, fed, place.grows, given_rows(text, held));
-  if (text.request.on_prompt && done > text.prompt_told) text.request.on_prompt(done, size);
-  text.prompt_told = std::max<size_t>(text.prompt_told, done);
-  if (place.grows) take(slot, choice);
+  own.decodes = done == size;
+  const SequenceSlots::Choice choice =
+      slots->feed(slot, fed, own.decodes, given_rows(sequence, held));
+  if (sequence.request.on_prompt && done > sequence.prompt_told)
+    sequence.request.on_prompt(done, size);
+  sequence.prompt_told = std::max<size_t>(sequence.prompt_told, done);
+  if (own.decodes) take(slot, choice);
   return true;
 }
 
 void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choice) {
-  BatchText& text = *places[slot].text;
+  BatchSequence& sequence = *by_slot[slot].sequence;
   if (!choice) {
     try {
       slots->refuse(slot);
@@ -294,41 +300,41 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     }
     return;
   }
-  if (text.replayed < text.answer.so_far().ids.size()) {
+  if (sequence.replayed < sequence.answer.so_far().ids.size()) {
     replay(slot, *choice);
     return;
   }
   bool complete = false;
   try {
-    if (text.grammar) text.grammar->take(*choice);
+    if (sequence.grammar) sequence.grammar->take(*choice);
     complete = set_mask(slot);
   } catch (const ModelError& error) {
     fail(slot, error, true);
     return;
   }
-  const bool ends = !text.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
-  text.piece.clear();
-  const bool stopped = !text.answer.push(*choice, ends);
-  ++text.replayed;
+  const bool ends = !sequence.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
+  sequence.piece.clear();
+  const bool stopped = !sequence.answer.push(*choice, ends);
+  ++sequence.replayed;
   ++statistics.new_tokens;
-  if (text.request.on_token) {
-    BatchToken token = {.id = *choice, .piece = text.piece};
+  if (sequence.request.on_token) {
+    BatchToken token = {.id = *choice, .piece = sequence.piece};
     TokenProbabilities probabilities;
-    if (text.request.log_probabilities) {
+    if (sequence.request.log_probabilities) {
       probabilities =
-          token_probabilities(slots->logits(slot), *choice, *text.request.log_probabilities);
+          token_probabilities(slots->logits(slot), *choice, *sequence.request.log_probabilities);
       token.log_probability = probabilities.chosen;
       token.likeliest = probabilities.likeliest;
     }
-    text.request.on_token(token);
+    sequence.request.on_token(token);
   }
-  const size_t tokens = text.answer.so_far().ids.size();
+  const size_t tokens = sequence.answer.so_far().ids.size();
   std::optional<GenerateEnd> end;
   if (stopped) {
     end = GenerateEnd::kStopText;
   } else if (ends || complete) {
     end = GenerateEnd::kEndOfText;
-  } else if (text.request.max_new_tokens > 0 && tokens >= text.request.max_new_tokens) {
+  } else if (sequence.request.max_new_tokens > 0 && tokens >= sequence.request.max_new_tokens) {
     end = GenerateEnd::kTokenLimit;
   } else if (slots->length(slot) >= context) {
     end = GenerateEnd::kContextFull;
@@ -337,12 +343,12 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
 }
 
 void BatchGenerator::Impl::replay(uint32_t slot, uint32_t choice) {
-  BatchText& text = *places[slot].text;
-  const uint32_t said = text.answer.so_far().ids[text.replayed++];
+  BatchSequence& sequence = *by_slot[slot].sequence;
+  const uint32_t said = sequence.answer.so_far().ids[sequence.replayed++];
   // The choice is the same, except where keys and values of the prompt came from another answer.
   if (choice != said) slots->replace_choice(slot, said);
   try {
-    if (text.grammar) text.grammar->take(said);
+    if (sequence.grammar) sequence.grammar->take(said);
     set_mask(slot);
   } catch (const ModelError& error) {
     fail(slot, error, true);
@@ -350,7 +356,7 @@ void BatchGenerator::Impl::replay(uint32_t slot, uint32_t choice) {
 }
 
 bool BatchGenerator::Impl::set_mask(uint32_t slot) {
-  std::optional<AnswerGrammar>& grammar = places[slot].text->grammar;
+  std::optional<AnswerGrammar>& grammar = by_slot[slot].sequence->grammar;
   if (!grammar) return false;
   const std::optional<std::span<const uint32_t>> mask = grammar->next();
   if (mask) slots->set_mask(slot, *mask);
@@ -358,28 +364,28 @@ bool BatchGenerator::Impl::set_mask(uint32_t slot) {
 }
 
 void BatchGenerator::Impl::fail(uint32_t slot, const Error& error, bool keep) {
-  const Text lost = leave(slot, keep);
+  const Sequence lost = leave(slot, keep);
   ++statistics.ended;
   if (lost->request.on_error) lost->request.on_error(error);
 }
 
-BatchGenerator::Impl::Text BatchGenerator::Impl::leave(uint32_t slot, bool keep) {
-  Place& place = places[slot];
+BatchGenerator::Impl::Sequence BatchGenerator::Impl::leave(uint32_t slot, bool keep) {
+  Slot& own = by_slot[slot];
   slots->end(slot, keep);
   if (draft_model) draft_model->end(slot);
-  place.grows = false;
-  return std::move(place.text);
+  own.decodes = false;
+  return std::move(own.sequence);
 }
 
-void BatchGenerator::Impl::finish(BatchText& text, GenerateEnd end) {
+void BatchGenerator::Impl::finish(BatchSequence& sequence, GenerateEnd end) {
   const bool cancelled = end == GenerateEnd::kCancelled;
   ++(cancelled ? statistics.cancelled : statistics.ended);
-  text.piece.clear();
-  Generation generation = text.answer.finish(end, cancelled);
-  generation.reused_tokens = std::min<uint64_t>(text.reused, text.prompt.size());
-  generation.draft_tokens = text.draft_tokens;
-  generation.accepted_tokens = text.accepted;
-  if (text.request.on_end) text.request.on_end(generation, text.piece);
+  sequence.piece.clear();
+  Generation generation = sequence.answer.finish(end, cancelled);
+  generation.reused_tokens = std::min<uint64_t>(sequence.reused, sequence.prompt.size());
+  generation.draft_tokens = sequence.draft_tokens;
+  generation.accepted_tokens = sequence.accepted;
+  if (sequence.request.on_end) sequence.request.on_end(generation, sequence.piece);
 }
 
 }  // namespace mulciber

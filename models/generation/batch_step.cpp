@@ -1,5 +1,5 @@
-// A decode step over all texts whose prompt is prefilled: which take part, their draft tokens, and
-// the choices that follow.
+// A decode step over all sequences whose prompt is prefilled: which take part, their draft tokens,
+// and the choices that follow.
 #include <algorithm>
 #include <utility>
 
@@ -10,46 +10,46 @@
 namespace mulciber {
 
 void BatchGenerator::Impl::close_ranks() {
-  const auto count = static_cast<uint32_t>(std::ranges::count_if(places, &Place::grows));
-  const uint32_t wanted = slots->step_places(count);
+  const auto count = static_cast<uint32_t>(std::ranges::count_if(by_slot, &Slot::decodes));
+  const uint32_t wanted = slots->step_slots(count);
   uint32_t free = 0;
-  for (uint32_t slot = wanted; slot < places.size(); ++slot) {
-    if (!places[slot].grows) continue;
-    while (places[free].grows) ++free;
+  for (uint32_t slot = wanted; slot < by_slot.size(); ++slot) {
+    if (!by_slot[slot].decodes) continue;
+    while (by_slot[free].decodes) ++free;
     slots->exchange(slot, free);
     if (draft_model) draft_model->exchange(slot, free);
-    std::swap(places[slot], places[free]);
+    std::swap(by_slot[slot], by_slot[free]);
   }
 }
 
 bool BatchGenerator::Impl::decode() {
   // The oldest come first: the newest are preempted.
-  std::vector<uint32_t> growing;
-  for (uint32_t slot = 0; slot < places.size(); ++slot)
-    if (places[slot].grows) growing.push_back(slot);
-  std::ranges::sort(growing, {}, [&](uint32_t slot) { return places[slot].text->number; });
-  for (const uint32_t slot : growing)
-    if (places[slot].grows) make_room(slot, 1);
+  std::vector<uint32_t> decoding;
+  for (uint32_t slot = 0; slot < by_slot.size(); ++slot)
+    if (by_slot[slot].decodes) decoding.push_back(slot);
+  std::ranges::sort(decoding, {}, [&](uint32_t slot) { return by_slot[slot].sequence->number; });
+  for (const uint32_t slot : decoding)
+    if (by_slot[slot].decodes) make_room(slot, 1);
   close_ranks();
-  growing.clear();
-  for (uint32_t slot = 0; slot < places.size(); ++slot)
-    if (places[slot].grows) growing.push_back(slot);
-  if (growing.empty()) return false;
-  const std::vector<SequenceSlots::Draft> drafts = drafts_to_verify(growing);
-  const std::vector<SequenceSlots::Choice> choices = slots->step(growing, drafts);
+  decoding.clear();
+  for (uint32_t slot = 0; slot < by_slot.size(); ++slot)
+    if (by_slot[slot].decodes) decoding.push_back(slot);
+  if (decoding.empty()) return false;
+  const std::vector<SequenceSlots::Draft> drafts = drafts_to_verify(decoding);
+  const std::vector<SequenceSlots::Choice> choices = slots->step(decoding, drafts);
   ++statistics.steps;
-  statistics.row_steps += growing.size();
-  for (size_t i = 0; i < growing.size(); ++i) take(growing[i], choices[i]);
+  statistics.row_steps += decoding.size();
+  for (size_t i = 0; i < decoding.size(); ++i) take(decoding[i], choices[i]);
   for (const SequenceSlots::Draft& some : drafts) follow(some);
   return true;
 }
 
 uint32_t BatchGenerator::Impl::most_draft_tokens(uint32_t slot) const {
-  const BatchText& text = *places[slot].text;
-  const BatchRequest& request = text.request;
-  const std::vector<uint32_t>& said = text.answer.so_far().ids;
-  // During replay there are no draft tokens: the text need not choose now what it replays.
-  if (text.replayed < said.size()) return 0;
+  const BatchSequence& sequence = *by_slot[slot].sequence;
+  const BatchRequest& request = sequence.request;
+  const std::vector<uint32_t>& said = sequence.answer.so_far().ids;
+  // During replay there are no draft tokens: the sequence need not choose now what it replays.
+  if (sequence.replayed < said.size()) return 0;
   uint32_t most = request.draft_tokens > 0 ? request.draft_tokens : kMostDraftTokens;
   // One more token is chosen behind the draft tokens.
   most = std::min(most, context - slots->length(slot) - 1);
@@ -59,56 +59,56 @@ uint32_t BatchGenerator::Impl::most_draft_tokens(uint32_t slot) const {
 }
 
 std::vector<std::vector<uint32_t>> BatchGenerator::Impl::draft_tokens_behind(
-    std::span<const uint32_t> growing, size_t rows) {
-  std::vector<std::vector<uint32_t>> found(growing.size());
+    std::span<const uint32_t> decoding, size_t rows) {
+  std::vector<std::vector<uint32_t>> found(decoding.size());
   const auto ids_of = [&](uint32_t slot) {
-    const BatchText& text = *places[slot].text;
-    std::vector<uint32_t> ids = text.prompt;
-    ids.insert(ids.end(), text.answer.so_far().ids.begin(), text.answer.so_far().ids.end());
+    const BatchSequence& sequence = *by_slot[slot].sequence;
+    std::vector<uint32_t> ids = sequence.prompt;
+    ids.insert(ids.end(), sequence.answer.so_far().ids.begin(), sequence.answer.so_far().ids.end());
     return ids;
   };
   if (draft_model) {
-    std::vector<BatchDraft::Text> texts;
+    std::vector<BatchDraft::Sequence> sequences;
     std::vector<size_t> numbers;
-    const auto share = static_cast<uint32_t>((rows + growing.size() - 1) / growing.size());
-    for (size_t i = 0; i < growing.size(); ++i) {
-      const BatchText& text = *places[growing[i]].text;
-      uint32_t most = std::min(most_draft_tokens(growing[i]), share);
-      if (text.request.draft_tokens == 0) most = std::min(most, text.drafted);
+    const auto share = static_cast<uint32_t>((rows + decoding.size() - 1) / decoding.size());
+    for (size_t i = 0; i < decoding.size(); ++i) {
+      const BatchSequence& sequence = *by_slot[decoding[i]].sequence;
+      uint32_t most = std::min(most_draft_tokens(decoding[i]), share);
+      if (sequence.request.draft_tokens == 0) most = std::min(most, sequence.drafted);
       // The draft model sees no images.
-      if (!text.request.draft || !text.tiles.empty() || most == 0) continue;
-      texts.push_back({.slot = growing[i],
-                       .ids = ids_of(growing[i]),
-                       .most = most,
-                       .sampling = text.sampling,
-                       .stream = text.request.stream,
-                       .biases = text.biases});
+      if (!sequence.request.draft || !sequence.tiles.empty() || most == 0) continue;
+      sequences.push_back({.slot = decoding[i],
+                           .ids = ids_of(decoding[i]),
+                           .most = most,
+                           .sampling = sequence.sampling,
+                           .stream = sequence.request.stream,
+                           .biases = sequence.biases});
       numbers.push_back(i);
     }
-    std::vector<std::vector<uint32_t>> drafted = draft_model->draft(texts);
+    std::vector<std::vector<uint32_t>> drafted = draft_model->draft(sequences);
     for (size_t i = 0; i < numbers.size(); ++i) found[numbers[i]] = std::move(drafted[i]);
   }
-  for (size_t i = 0; i < growing.size(); ++i) {
-    BatchText& text = *places[growing[i]].text;
-    text.by_draft = !found[i].empty();
-    if (text.by_draft || text.request.prompt_lookup == 0) continue;
-    if (const uint32_t most = most_draft_tokens(growing[i]); most > 0)
-      found[i] = prompt_lookup(ids_of(growing[i]), text.request.prompt_lookup, most);
+  for (size_t i = 0; i < decoding.size(); ++i) {
+    BatchSequence& sequence = *by_slot[decoding[i]].sequence;
+    sequence.by_draft = !found[i].empty();
+    if (sequence.by_draft || sequence.request.prompt_lookup == 0) continue;
+    if (const uint32_t most = most_draft_tokens(decoding[i]); most > 0)
+      found[i] = prompt_lookup(ids_of(decoding[i]), sequence.request.prompt_lookup, most);
   }
   return found;
 }
 
 std::vector<SequenceSlots::Draft> BatchGenerator::Impl::drafts_to_verify(
-    std::span<const uint32_t> growing) {
+    std::span<const uint32_t> decoding) {
   std::vector<uint32_t> rows;
-  for (uint32_t slot = 0; slot < places.size() && rows.size() < draft_rows; ++slot)
-    if (!places[slot].text) rows.push_back(slot);
+  for (uint32_t slot = 0; slot < by_slot.size() && rows.size() < draft_rows; ++slot)
+    if (!by_slot[slot].sequence) rows.push_back(slot);
   std::vector<SequenceSlots::Draft> drafts;
   if (rows.empty() || !slots->can_draft()) return drafts;
-  const std::vector<std::vector<uint32_t>> found = draft_tokens_behind(growing, rows.size());
-  for (const uint32_t slot : growing)
+  const std::vector<std::vector<uint32_t>> found = draft_tokens_behind(decoding, rows.size());
+  for (const uint32_t slot : decoding)
     drafts.push_back({.slot = slot, .ids = {}, .rows = {}, .masks = {}});
-  // Rows are given round-robin: the first draft tokens of a text are accepted most often.
+  // Rows are given round-robin: the first draft tokens of a sequence are accepted most often.
   for (size_t turn = 0, given = 0; given < rows.size(); ++turn) {
     const size_t before = given;
     for (size_t i = 0; i < found.size() && given < rows.size(); ++i) {
@@ -118,7 +118,7 @@ std::vector<SequenceSlots::Draft> BatchGenerator::Impl::drafts_to_verify(
     }
     if (given == before) break;
   }
-  // Where pages are scarce, no text is preempted for draft tokens.
+  // Where pages are scarce, no sequence is preempted for draft tokens.
   std::erase_if(drafts, [&](SequenceSlots::Draft& some) {
     if (!some.ids.empty()) set_masks(some);
     return some.ids.empty() ||
@@ -126,13 +126,13 @@ std::vector<SequenceSlots::Draft> BatchGenerator::Impl::drafts_to_verify(
   });
   for (const SequenceSlots::Draft& some : drafts) {
     statistics.draft_tokens += some.ids.size();
-    places[some.slot].text->draft_tokens += some.ids.size();
+    by_slot[some.slot].sequence->draft_tokens += some.ids.size();
   }
   return drafts;
 }
 
 void BatchGenerator::Impl::set_masks(SequenceSlots::Draft& draft) const {
-  const std::optional<AnswerGrammar>& own = places[draft.slot].text->grammar;
+  const std::optional<AnswerGrammar>& own = by_slot[draft.slot].sequence->grammar;
   if (!own) return;
   AnswerGrammar grammar = *own;
   try {
@@ -144,7 +144,7 @@ void BatchGenerator::Impl::set_masks(SequenceSlots::Draft& draft) const {
       draft.masks.emplace_back(mask->begin(), mask->end());
     }
   } catch (const ModelError&) {
-    // No error is reported for draft tokens: it comes again if the text chooses them.
+    // No error is reported for draft tokens: it comes again if the sequence chooses them.
   }
   draft.ids.resize(draft.masks.size());
   draft.rows.resize(draft.masks.size());
@@ -153,19 +153,20 @@ void BatchGenerator::Impl::set_masks(SequenceSlots::Draft& draft) const {
 void BatchGenerator::Impl::follow(const SequenceSlots::Draft& draft) {
   const uint32_t slot = draft.slot;
   size_t taken = 0;
-  while (places[slot].grows) {
-    BatchText& text = *places[slot].text;
+  while (by_slot[slot].decodes) {
+    BatchSequence& sequence = *by_slot[slot].sequence;
     const std::optional<SequenceSlots::Choice> choice = slots->follow(slot);
     if (!choice) {
-      if (!text.by_draft) return;
+      if (!sequence.by_draft) return;
       // Source: transformers' heuristic for assisted generation.
-      text.drafted = taken == draft.ids.size() ? std::min(text.drafted + 2, kMostDraftTokens)
-                                               : std::max(text.drafted, 2u) - 1;
+      sequence.drafted = taken == draft.ids.size()
+                             ? std::min(sequence.drafted + 2, kMostDraftTokens)
+                             : std::max(sequence.drafted, 2u) - 1;
       return;
     }
     ++taken;
     ++statistics.accepted_tokens;
-    ++text.accepted;
+    ++sequence.accepted;
     take(slot, *choice);
   }
 }

@@ -41,8 +41,8 @@ void TextGenerator::Impl::check_images(const GenerateOptions& options) const {
       throw SettingError(what, "are asked for together with images", "leave one of them out");
 }
 
-BatchText::BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,
-                     ShownPrompt shown)
+BatchSequence::BatchSequence(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer,
+                             ShownPrompt shown)
     : number(name),
       request(std::move(asked)),
       prompt(shown.ids.begin(), shown.ids.end()),
@@ -52,7 +52,7 @@ BatchText::BatchText(uint64_t name, BatchRequest asked, const Tokenizer& tokeniz
 }
 
 bool BatchGenerator::Impl::embed_tile(uint32_t slot, uint32_t first, uint32_t end) {
-  for (ShownTile& tile : places[slot].text->tiles) {
+  for (ShownTile& tile : by_slot[slot].sequence->tiles) {
     if (tile.rows || tile.end() <= first || tile.first >= end) continue;
     tile.rows = images->find(tile.tile);
     if (tile.rows) continue;
@@ -68,10 +68,10 @@ bool BatchGenerator::Impl::embed_tile(uint32_t slot, uint32_t first, uint32_t en
   return false;
 }
 
-std::vector<GivenRows> BatchGenerator::Impl::given_rows(BatchText& text, uint32_t held) {
+std::vector<GivenRows> BatchGenerator::Impl::given_rows(BatchSequence& sequence, uint32_t held) {
   std::vector<GivenRows> given;
-  for (ShownTile& tile : text.tiles) {
-    // Embeddings of prefilled tokens are needed again only if the text is preempted.
+  for (ShownTile& tile : sequence.tiles) {
+    // Embeddings of prefilled tokens are needed again only if the sequence is preempted.
     if (tile.end() <= held) tile.rows.reset();
     if (tile.rows) given.push_back({tile.first, *tile.rows});
   }

@@ -175,7 +175,7 @@ class SequenceBatch {
   Built& built(const DecoderPass& shape, const std::set<DecoderPass>& wanted = {});
   Program& program(const DecoderPass& shape) { return built(shape).program; }
   /// Where such a pass leaves an output that it keeps.
-  BufferView place(const DecoderPass& shape, Tensor PassTensors::*kept);
+  BufferView output_of(const DecoderPass& shape, Tensor PassTensors::*kept);
   /// How many tokens of the only row's prompt, from `taken` on, one kind of pass takes, and which
   /// kind: a pass over ids, or over one of the request's embeddings, which begin at `rows`.
   struct Kind {

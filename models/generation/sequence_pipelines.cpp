@@ -39,8 +39,8 @@ std::vector<PipelineKey> SequenceSlots::pipelines() const {
     for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
   };
   for (const bool raw : {false, true}) {
-    for (uint32_t places = 1; places <= shape_.slots; places = step_places(places) + 1) {
-      const Pass step = {0, step_places(places), false, {.length = 1, .raw_logits = raw}};
+    for (uint32_t count = 1; count <= shape_.slots; count = step_slots(count) + 1) {
+      const Pass step = {0, step_slots(count), false, {.length = 1, .raw_logits = raw}};
       add(step);
       if (!can_draft()) continue;
       Pass verifying = step;

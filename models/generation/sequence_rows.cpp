@@ -53,7 +53,7 @@ void SequenceBatch::require_free() const {
                        "destroy the task first, or take TextGenerator::conversation()");
 }
 
-BufferView SequenceBatch::place(const DecoderPass& shape, Tensor PassTensors::*kept) {
+BufferView SequenceBatch::output_of(const DecoderPass& shape, Tensor PassTensors::*kept) {
   const Built& pass = built(shape);
   const Tensor& tensor = pass.kept.*kept;
   BufferView view = pass.program.view(tensor);

@@ -18,7 +18,7 @@ namespace {
 // Recordings that are kept; all use one arena.
 constexpr size_t kRecordingsKept = 96;
 // A page has as many positions as kernels for software drivers take in a step: larger pages would
-// need fewer words of control, and smaller ones waste less of a text's last page.
+// need fewer words of control, and smaller ones waste less of a sequence's last page.
 constexpr uint32_t kPagePositions = 32;
 
 /// Prefill passes are whole pages, so that each page can be shared once it is computed.
@@ -91,7 +91,7 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
     : shape_(shape),
       state_([&] {
         require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
-                       fmt::format("{} texts in {} tokens", shape.slots,
+                       fmt::format("{} slots and {} tokens", shape.slots,
                                    uint64_t{batch_of(shape).pages} * page_positions(shape)));
         return DecoderState(device, network, batch_of(shape), plan(network, shape), kDecodingParts);
       }()),
@@ -274,12 +274,12 @@ SequenceSlots::Choice SequenceSlots::take_over(uint32_t slot, Choice choice) {
   return choice;
 }
 
-uint32_t SequenceSlots::step_places(uint32_t places) const {
+uint32_t SequenceSlots::step_slots(uint32_t count) const {
   // 1, 2, 4, 8, 12, 16, 24, 32, 48, ...
   constexpr uint32_t kFirstHalves = 8;
-  const uint32_t power = std::bit_ceil(std::max(places, 1u));
+  const uint32_t power = std::bit_ceil(std::max(count, 1u));
   const uint32_t between = power / 4 * 3;
-  return std::min(power > kFirstHalves && between >= places ? between : power, shape_.slots);
+  return std::min(power > kFirstHalves && between >= count ? between : power, shape_.slots);
 }
 
 std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t> slots,
@@ -293,7 +293,7 @@ std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t>
     highest = std::max(highest, *std::ranges::max_element(some.rows));
   }
   const Pass pass = {0,
-                     step_places(highest + 1),
+                     step_slots(highest + 1),
                      false,
                      {.length = 1, .raw_logits = raw, .shares_rows = !drafts.empty()}};
   run(pass);

@@ -97,10 +97,10 @@ class SequenceSlots {
   /// the first id is chosen. given: embeddings in the prompt, with those of these tokens among
   /// them.
   Choice feed(uint32_t slot, uint32_t count, bool chooses, std::span<const GivenRows> given = {});
-  /// How many slots, from the first on, a step computes whose sequences are in the first `places`.
+  /// How many slots, from the first on, a step computes whose sequences are in the first `count`.
   /// Only few numbers occur, so that there are few recordings; from 8 on each number is at most
   /// half as large again as the one before.
-  uint32_t step_places(uint32_t places) const;
+  uint32_t step_slots(uint32_t count) const;
   /// Draft tokens behind the last token of a sequence. Each is fed by a row of the step that no
   /// sequence has, at the position and in the way of a later step that feeds it.
   struct Draft {

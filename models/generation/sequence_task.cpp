@@ -16,10 +16,10 @@ void copy_rows(Stage& stage, const BufferView& from, const RowRing& ring, uint64
   // Where there are more rows than the ring has, the last ones stay.
   const uint64_t skipped = count - std::min<uint64_t>(count, ring.rows);
   for (uint64_t done = skipped; done < count;) {
-    const uint64_t place = (first + done) % ring.rows;
-    const uint64_t together = std::min(count - done, ring.rows - place);
+    const uint64_t index = (first + done) % ring.rows;
+    const uint64_t together = std::min(count - done, ring.rows - index);
     stage.copies.push_back({part_of(from, done * bytes, together * bytes),
-                            part_of(ring.first, place * bytes, together * bytes)});
+                            part_of(ring.first, index * bytes, together * bytes)});
     done += together;
   }
 }
@@ -54,9 +54,10 @@ std::unique_ptr<SequenceTask> SequenceBatch::start(SequenceRequest request,
 void SequenceTask::take_outputs(Stage& stage, const DecoderPass& shape, uint64_t number,
                                 uint64_t position, uint64_t tokens) const {
   if (outputs_.logits.rows > 0 && shape.result == PassOutput::kChoice)
-    copy_rows(stage, batch_.place(shape, &PassTensors::logits), outputs_.logits, number, 1);
+    copy_rows(stage, batch_.output_of(shape, &PassTensors::logits), outputs_.logits, number, 1);
   if (outputs_.states.rows > 0)
-    copy_rows(stage, batch_.place(shape, &PassTensors::states), outputs_.states, position, tokens);
+    copy_rows(stage, batch_.output_of(shape, &PassTensors::states), outputs_.states, position,
+              tokens);
 }
 
 std::optional<Stage> SequenceTask::next() {

@@ -1,4 +1,4 @@
-// The state that the conversations of a TextGenerator and the texts of a BatchGenerator share.
+// The state that the conversations of a TextGenerator and the sequences of a BatchGenerator share.
 #pragma once
 
 #include <cstdint>

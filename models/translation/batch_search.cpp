@@ -16,7 +16,7 @@ constexpr uint32_t kFreePart = 16;
 BatchSearchResult search_batch(SearchSlots& slots, const GenerationRequest& request) {
   const auto start = Clock::now();
   const auto total = static_cast<uint32_t>(request.sources.size());
-  const uint32_t places = slots.places(), enough = std::max(places / kFreePart, 1u);
+  const uint32_t count = slots.count(), enough = std::max(count / kFreePart, 1u);
   BatchSearchResult result;
   result.items.resize(total);
   uint32_t next = 0;
@@ -30,7 +30,7 @@ BatchSearchResult search_batch(SearchSlots& slots, const GenerationRequest& requ
     }
     // Where sources cannot join a running search, it ends before the next begins.
     uint32_t left = slots.next_smaller();
-    if (next < total) left = slots.refills() ? places - enough : 0;
+    if (next < total) left = slots.refills() ? count - enough : 0;
     const bool goes_on =
         slots.run(left, request.settings.max_new_tokens, request.cancel, on_first_step);
     on_first_step = {};

@@ -124,14 +124,11 @@ BatchTranslator::Impl::Search* BatchTranslator::Impl::search_of(Text& text) {
     if (search.key == text.key) return &search;
   if (searches.size() >= kMostSearches) return nullptr;
   const SearchKey& key = text.key;
-  const uint32_t places =
-      std::min(options.places, model().batch_limit(key.source_length, key.settings));
+  const uint32_t slots =
+      std::min(options.slots, model().batch_limit(key.source_length, key.settings));
   try {
     searches.push_back(
-        {key,
-         model().open_search(places, key.source_length, key.settings, key.head_masks),
-         {},
-         {}});
+        {key, model().open_search(slots, key.source_length, key.settings, key.head_masks), {}, {}});
   } catch (const DeviceError& error) {
     if (error.kind() == DeviceError::Kind::kOutOfMemory && !searches.empty()) return nullptr;
     throw;
@@ -185,7 +182,7 @@ void BatchTranslator::Impl::count(Search& search) {
 bool BatchTranslator::Impl::advance(Search& search) {
   const uint32_t searching = search.slots->searching();
   if (searching == 0) return false;
-  statistics.text_steps += searching;
+  statistics.sequence_steps += searching;
   const auto start = Clock::now();
   search.slots->run(searching - 1, 1);
   statistics.decode_seconds += seconds_since(start);
@@ -230,8 +227,8 @@ bool BatchTranslator::Impl::tell() {
 
 BatchTranslator::BatchTranslator(Translator& translator, const BatchTranslatorOptions& options)
     : impl_(std::make_unique<Impl>()) {
-  if (options.places == 0)
-    throw SettingError("BatchTranslatorOptions::places", "is 0", "give one place or more");
+  if (options.slots == 0)
+    throw SettingError("BatchTranslatorOptions::slots", "is 0", "give one slot or more");
   impl_->translator = translator.impl_;
   impl_->options = options;
 }

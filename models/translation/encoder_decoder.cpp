@@ -181,11 +181,11 @@ void EncoderDecoder::check(const SearchTask& task, const GenerationRequest& requ
            request.head_masks);
 }
 
-std::unique_ptr<SearchSlots> EncoderDecoder::open_search(uint32_t places, uint32_t source_length,
+std::unique_ptr<SearchSlots> EncoderDecoder::open_search(uint32_t slots, uint32_t source_length,
                                                          const GenerationSettings& settings,
                                                          const HeadMasks& head_masks) {
   return std::make_unique<SearchSlots>(device_, *network_, encoder_,
-                                       search(search_shape(places, source_length, settings)),
+                                       search(search_shape(slots, source_length, settings)),
                                        settings, head_masks);
 }
 
@@ -194,8 +194,8 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request) {
   size_t longest = 0;
   for (const std::vector<uint32_t>& source : request.sources)
     longest = std::max(longest, source.size());
-  const uint32_t places = request.places > 0 ? std::min(request.places, items) : items;
-  const SearchShape shape = search_shape(places, static_cast<uint32_t>(longest), request.settings);
+  const uint32_t count = request.slots > 0 ? std::min(request.slots, items) : items;
+  const SearchShape shape = search_shape(count, static_cast<uint32_t>(longest), request.settings);
 
   GenerationResult result;
   const auto prepared = Clock::now();

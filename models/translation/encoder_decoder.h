@@ -53,9 +53,9 @@ class EncoderDecoder {
   /// Starts the search of one source, to be run in slices. The task has its programs to itself
   /// until it is destroyed.
   std::unique_ptr<SearchTask> start(const GenerationRequest& request, uint32_t pad);
-  /// Opens a search with `places` slots, for sources of at most `source_length` tokens. The search
+  /// Opens a search with `slots` slots, for sources of at most `source_length` tokens. The search
   /// has its programs to itself until it is destroyed.
-  std::unique_ptr<SearchSlots> open_search(uint32_t places, uint32_t source_length,
+  std::unique_ptr<SearchSlots> open_search(uint32_t slots, uint32_t source_length,
                                            const GenerationSettings& settings,
                                            const HeadMasks& head_masks);
   /// Throws ModelError where the logits of a search were not finite.

@@ -42,10 +42,10 @@ class EncoderDecoderModel : public Model, public TranslationModel {
                      uint32_t n_best) override;
   GenerationResult generate(const GenerationRequest& request) override;
   bool refills() const override { return network().keeps_items_apart(); }
-  std::unique_ptr<SearchSlots> open_search(uint32_t places, uint32_t source_length,
+  std::unique_ptr<SearchSlots> open_search(uint32_t slots, uint32_t source_length,
                                            const GenerationSettings& settings,
                                            const HeadMasks& head_masks) override {
-    return programs_.open_search(places, source_length, settings, head_masks);
+    return programs_.open_search(slots, source_length, settings, head_masks);
   }
   void check_request(std::span<const uint32_t> source,
                      const GenerationSettings& settings) const override;

@@ -26,27 +26,27 @@ uint32_t smaller_batch(uint32_t size) {
 /// fill the rest.
 std::vector<uint32_t> placed(const std::vector<uint32_t>& stay) {
   const auto count = static_cast<uint32_t>(stay.size());
-  std::vector<uint32_t> places(count), later;
+  std::vector<uint32_t> slots(count), later;
   std::vector<bool> taken(count);
   for (const uint32_t item : stay) {
     if (item < count)
-      taken[item] = true, places[item] = item;
+      taken[item] = true, slots[item] = item;
     else
       later.push_back(item);
   }
-  for (uint32_t place = 0; place < count; ++place) {
-    if (taken[place]) continue;
-    places[place] = later.back();
+  for (uint32_t slot = 0; slot < count; ++slot) {
+    if (taken[slot]) continue;
+    slots[slot] = later.back();
     later.pop_back();
   }
-  return places;
+  return slots;
 }
 
 /// Copies the control words that steps read of their sources.
 void keep_source(const SourceControl& from, const ControlWords& control,
                  std::span<const uint32_t> items, const SourceControl& to, ControlWords& kept) {
-  for (uint32_t place = 0; place < items.size(); ++place)
-    kept.set(to.lengths, place, control.get(from.lengths, items[place]));
+  for (uint32_t slot = 0; slot < items.size(); ++slot)
+    kept.set(to.lengths, slot, control.get(from.lengths, items[slot]));
   const auto copy = [&](const ControlArray<float>& source, const ControlArray<float>& target) {
     for (uint32_t i = 0; i < source.count; ++i) kept.set(target, i, control.get(source, i));
   };
@@ -72,7 +72,7 @@ SearchSlots::SearchSlots(Device& device, const EncoderDecoderNetwork& network,
       stays_whole_(stays_whole),
       step_(&programs_->all),
       control_(step_->words),
-      owners_(places()) {
+      owners_(count()) {
   write_heads(control_, step_->layout, network_, head_masks_);
   initialize_search(control_, step_->beam, settings_, 0);
   if (step_->shape.masked_output) {
@@ -83,19 +83,19 @@ SearchSlots::SearchSlots(Device& device, const EncoderDecoderNetwork& network,
 
 uint32_t SearchSlots::free() const {
   if (!refills() && searching_ > 0) return 0;
-  return places() - searching_;
+  return count() - searching_;
 }
 
-uint32_t SearchSlots::step_places(uint32_t items) const {
-  if (!moves()) return places();
+uint32_t SearchSlots::step_slots(uint32_t items) const {
+  if (!moves()) return count();
   uint32_t least = std::max(kLeastRows / settings_.beams, 1u);
   while (round_up_batch(least) > least) --least;
-  return std::min(std::max(round_up_batch(items), least), places());
+  return std::min(std::max(round_up_batch(items), least), count());
 }
 
 uint32_t SearchSlots::next_smaller() const {
   const uint32_t smaller = smaller_batch(step_->shape.batch);
-  return smaller > 0 && step_places(smaller) < step_->shape.batch ? smaller : 0;
+  return smaller > 0 && step_slots(smaller) < step_->shape.batch ? smaller : 0;
 }
 
 void SearchSlots::read() {
@@ -103,14 +103,13 @@ void SearchSlots::read() {
   BufferView from = programs_->control.view();
   from.size = uint64_t{step_->words} * sizeof(uint32_t);
   control_ = ControlWords(download_as<uint32_t>(device_, from));
-  for (uint32_t place = 0; place < owners_.size(); ++place) {
-    const uint32_t status = control_.get(step_->beam.items, place).status;
-    if (!owners_[place] || status == BEAM_SEARCHES) continue;
+  for (uint32_t slot = 0; slot < owners_.size(); ++slot) {
+    const uint32_t status = control_.get(step_->beam.items, slot).status;
+    if (!owners_[slot] || status == BEAM_SEARCHES) continue;
     statistics_.needed_row_steps +=
-        uint64_t{control_.get(step_->beam.positions, place * settings_.beams)} * settings_.beams;
-    ended_.push_back({*std::exchange(owners_[place], std::nullopt),
-                      finished_hypotheses(step_->beam, control_, place),
-                      status == BEAM_NOT_FINITE});
+        uint64_t{control_.get(step_->beam.positions, slot * settings_.beams)} * settings_.beams;
+    ended_.push_back({*std::exchange(owners_[slot], std::nullopt),
+                      finished_hypotheses(step_->beam, control_, slot), status == BEAM_NOT_FINITE});
     --searching_;
   }
 }
@@ -126,15 +125,15 @@ void SearchSlots::move_items(std::span<const uint32_t> items) {
         tensors[i].shape.elements() * size_of(tensors[i].type) / shape.batch;
     const uint64_t rows = tensors[i].grows ? shape.beams : 1;
     const uint64_t row_bytes = item_bytes / rows;
-    for (uint32_t place = 0; place < items.size(); ++place) {
-      if (items[place] == place) continue;
-      const uint64_t filled = control_.get(step_->beam.positions, items[place] * shape.beams);
+    for (uint32_t slot = 0; slot < items.size(); ++slot) {
+      if (items[slot] == slot) continue;
+      const uint64_t filled = control_.get(step_->beam.positions, items[slot] * shape.beams);
       const uint64_t bytes = tensors[i].grows ? row_bytes / shape.context * filled : row_bytes;
       if (bytes == 0) continue;
       for (uint64_t row = 0; row < rows; ++row) {
         DeviceCopy copy = {kept, kept};
-        copy.from.offset += items[place] * item_bytes + row * row_bytes;
-        copy.to.offset += place * item_bytes + row * row_bytes;
+        copy.from.offset += items[slot] * item_bytes + row * row_bytes;
+        copy.to.offset += slot * item_bytes + row * row_bytes;
         copy.from.size = copy.to.size = bytes;
         copies.push_back(copy);
       }
@@ -144,11 +143,11 @@ void SearchSlots::move_items(std::span<const uint32_t> items) {
 }
 
 void SearchSlots::arrange(uint32_t items) {
-  const uint32_t wanted = step_places(items);
+  const uint32_t wanted = step_slots(items);
   if (wanted == step_->shape.batch) return;
   std::vector<uint32_t> stay;
-  for (uint32_t place = 0; place < owners_.size(); ++place)
-    if (owners_[place]) stay.push_back(place);
+  for (uint32_t slot = 0; slot < owners_.size(); ++slot)
+    if (owners_[slot]) stay.push_back(slot);
   stay = placed(stay);
   move_items(stay);
   const SearchStep& before = *step_;
@@ -158,7 +157,7 @@ void SearchSlots::arrange(uint32_t items) {
   keep_items(before.beam, control_, stay, step_->beam, kept);
   control_ = std::move(kept);
   std::vector<std::optional<uint64_t>> owners(wanted);
-  for (uint32_t place = 0; place < stay.size(); ++place) owners[place] = owners_[stay[place]];
+  for (uint32_t slot = 0; slot < stay.size(); ++slot) owners[slot] = owners_[stay[slot]];
   owners_ = std::move(owners);
   changed_ = true;
 }
@@ -179,14 +178,14 @@ void SearchSlots::begin(std::span<const SlotSource> sources,
     encode_whole(sources);
   } else {
     std::vector<PlacedSource> entries;
-    uint32_t place = 0;
+    uint32_t slot = 0;
     for (const SlotSource& source : sources) {
-      while (owners_[place]) ++place;
-      owners_[place] = source.number;
-      begin_item(control_, step_->beam, place,
+      while (owners_[slot]) ++slot;
+      owners_[slot] = source.number;
+      begin_item(control_, step_->beam, slot,
                  beam_settings(source.settings ? *source.settings : settings_));
-      control_.set(step_->layout.lengths, place, static_cast<uint32_t>(source.ids.size()));
-      entries.push_back({place, source.ids});
+      control_.set(step_->layout.lengths, slot, static_cast<uint32_t>(source.ids.size()));
+      entries.push_back({slot, source.ids});
     }
     encoder_.encode(*programs_, entries, next, head_masks_, settings_.pad);
   }
@@ -200,19 +199,18 @@ void SearchSlots::encode_whole(std::span<const SlotSource> sources) {
   const SourceControl& layout = step_->layout;
   control_.fill(layout.source, settings_.pad);
   control_.fill(layout.lengths, 0);
-  for (uint32_t place = 0; place < places(); ++place) {
-    if (place >= sources.size()) {
-      free_item(control_, step_->beam, place);
+  for (uint32_t slot = 0; slot < count(); ++slot) {
+    if (slot >= sources.size()) {
+      free_item(control_, step_->beam, slot);
       continue;
     }
-    const SlotSource& source = sources[place];
-    owners_[place] = source.number;
-    begin_item(control_, step_->beam, place,
+    const SlotSource& source = sources[slot];
+    owners_[slot] = source.number;
+    begin_item(control_, step_->beam, slot,
                beam_settings(source.settings ? *source.settings : settings_));
-    control_.set(
-        layout.source.part(uint64_t{place} * step_->shape.source_length, source.ids.size()),
-        source.ids);
-    control_.set(layout.lengths, place, static_cast<uint32_t>(source.ids.size()));
+    control_.set(layout.source.part(uint64_t{slot} * step_->shape.source_length, source.ids.size()),
+                 source.ids);
+    control_.set(layout.lengths, slot, static_cast<uint32_t>(source.ids.size()));
   }
   upload(device_, programs_->control.view(), control_.bytes());
   programs_->encode_whole(device_, network_).run();
@@ -240,7 +238,7 @@ bool SearchSlots::run(uint32_t left, uint32_t most, const std::atomic<bool>* can
   stepped_ = stepped_ || done.steps > 0;
   if (done.steps > 0 && *unfinished < searching_) {
     read();
-    if (step_places(searching_) < step_->shape.batch) changed_ = true;
+    if (step_slots(searching_) < step_->shape.batch) changed_ = true;
   }
   return !done.cancelled;
 }
@@ -253,12 +251,12 @@ void SearchSlots::cancel(uint64_t number) {
     std::erase_if(ended_, [&](const SlotResult& result) { return result.number == number; });
     return;
   }
-  const auto place = static_cast<uint32_t>(found - owners_.begin());
+  const auto slot = static_cast<uint32_t>(found - owners_.begin());
   statistics_.needed_row_steps +=
-      uint64_t{control_.get(step_->beam.positions, place * settings_.beams)} * settings_.beams;
+      uint64_t{control_.get(step_->beam.positions, slot * settings_.beams)} * settings_.beams;
   found->reset();
-  free_item(control_, step_->beam, place);
-  control_.set(step_->layout.lengths, place, 0);
+  free_item(control_, step_->beam, slot);
+  control_.set(step_->layout.lengths, slot, 0);
   count_unfinished(control_, step_->beam);
   --searching_;
   changed_ = true;

@@ -56,7 +56,7 @@ class SearchSlots {
               std::shared_ptr<SearchPrograms> programs, const GenerationSettings& settings,
               const HeadMasks& head_masks, bool stays_whole = false);
 
-  uint32_t places() const { return programs_->all.shape.batch; }
+  uint32_t count() const { return programs_->all.shape.batch; }
   uint32_t searching() const { return searching_; }
   /// Whether sources may join others that are under way.
   bool refills() const { return network_.keeps_items_apart(); }
@@ -87,7 +87,7 @@ class SearchSlots {
   /// Switches to the step for so many searching sources.
   void arrange(uint32_t items);
   /// Slots of a step over so many items.
-  uint32_t step_places(uint32_t items) const;
+  uint32_t step_slots(uint32_t items) const;
   void move_items(std::span<const uint32_t> items);
   void encode_whole(std::span<const SlotSource> sources);
   bool moves() const { return refills() && !stays_whole_; }

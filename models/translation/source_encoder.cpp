@@ -19,7 +19,7 @@ constexpr uint64_t kBytesKept = 128ull << 20;
 }  // namespace
 
 struct SourceEncoder::Encoding {
-  uint32_t items, length, places;
+  uint32_t items, length, slots;
   SourceControl layout;
   uint32_t words = 0;
   Buffer control;
@@ -35,8 +35,8 @@ struct SourceEncoder::Encoding {
   std::optional<Program> program;
 
   Encoding(Device& device, const EncoderDecoderNetwork& network, uint32_t items_, uint32_t length_,
-           uint32_t places_)
-      : items(items_), length(length_), places(places_) {
+           uint32_t slots_)
+      : items(items_), length(length_), slots(slots_) {
     const SearchShape shape = {.batch = items,
                                .source_length = length,
                                .beams = 1,
@@ -58,7 +58,7 @@ struct SourceEncoder::Encoding {
       state.push_back(memory.back().buffer.tensor(tensors[i].shape, tensors[i].type));
     }
     ProgramBuilder builder(device, "encode");
-    builder.select_as(items, places);
+    builder.select_as(items, slots);
     network.encode(builder, {shape, layout, {}, control.tensor({words}, DataType::kU32), state});
     program = builder.build();
   }
@@ -87,27 +87,27 @@ uint32_t SourceEncoder::padded_length(uint32_t length) const {
   return std::min((length + kLengthStep - 1) / kLengthStep * kLengthStep, network_.context);
 }
 
-SourceEncoder::Encoding& SourceEncoder::encoding(uint32_t items, uint32_t length, uint32_t places) {
+SourceEncoder::Encoding& SourceEncoder::encoding(uint32_t items, uint32_t length, uint32_t slots) {
   if (const auto* found = recently_used(programs_, [&](const auto& entry) {
-        return entry->items == items && entry->length == length && entry->places == places;
+        return entry->items == items && entry->length == length && entry->slots == slots;
       }))
     return **found;
   while (programs_.size() >= kProgramsKept || kept_bytes() > kBytesKept) programs_.pop_back();
-  programs_.push_front(std::make_unique<Encoding>(device_, network_, items, length, places));
+  programs_.push_front(std::make_unique<Encoding>(device_, network_, items, length, slots));
   return *programs_.front();
 }
 
 /// Copies the memory of a source from an encoding to its slot.
 void SourceEncoder::add_copies(const Encoding& from, uint32_t item, const SearchPrograms& search,
-                               uint32_t place, std::vector<DeviceCopy>& copies) const {
+                               uint32_t slot, std::vector<DeviceCopy>& copies) const {
   const SearchShape& shape = search.all.shape;
   const std::vector<StateTensor> kept = network_.state_tensors(shape);
   for (const Encoding::Memory& part : from.memory) {
     const StateTensor& into = kept[part.index];
-    const uint64_t place_bytes = into.shape.elements() * size_of(into.type) / shape.batch;
+    const uint64_t slot_bytes = into.shape.elements() * size_of(into.type) / shape.batch;
     DeviceCopy copy = {part.buffer.view(), search.kept[part.index].view()};
     copy.from.offset += item * part.item_bytes;
-    copy.to.offset += place * place_bytes;
+    copy.to.offset += slot * slot_bytes;
     copy.from.size = copy.to.size = part.item_bytes;
     copies.push_back(copy);
   }
@@ -116,7 +116,7 @@ void SourceEncoder::add_copies(const Encoding& from, uint32_t item, const Search
 void SourceEncoder::encode(const SearchPrograms& search, std::span<const PlacedSource> sources,
                            std::span<const std::vector<uint32_t>> next, const HeadMasks& head_masks,
                            uint32_t pad) {
-  const uint32_t places = search.all.shape.batch;
+  const uint32_t slots = search.all.shape.batch;
   const auto length_of = [&](std::span<const uint32_t> ids) {
     return padded_length(static_cast<uint32_t>(ids.size()));
   };
@@ -124,12 +124,12 @@ void SourceEncoder::encode(const SearchPrograms& search, std::span<const PlacedS
   std::vector<PlacedSource> left;
   for (const PlacedSource& source : sources) {
     const bool held = std::ranges::any_of(programs_, [&](const auto& pass) {
-      if (pass->places != places || pass->held_masks != head_masks) return false;
+      if (pass->slots != slots || pass->held_masks != head_masks) return false;
       const auto found = std::ranges::find_if(pass->held, [&](const std::vector<uint32_t>& ids) {
         return std::ranges::equal(ids, source.ids);
       });
       if (found == pass->held.end()) return false;
-      add_copies(*pass, static_cast<uint32_t>(found - pass->held.begin()), search, source.place,
+      add_copies(*pass, static_cast<uint32_t>(found - pass->held.begin()), search, source.slot,
                  copies);
       return true;
     });
@@ -154,7 +154,7 @@ void SourceEncoder::encode(const SearchPrograms& search, std::span<const PlacedS
         next = next.subspan(1);
       }
     }
-    Encoding& pass = encoding(std::bit_ceil(static_cast<uint32_t>(group.size())), length, places);
+    Encoding& pass = encoding(std::bit_ceil(static_cast<uint32_t>(group.size())), length, slots);
     ControlWords control(pass.words);
     control.fill(pass.layout.source, pad);
     for (uint32_t i = 0; i < group.size(); ++i) {
@@ -171,7 +171,7 @@ void SourceEncoder::encode(const SearchPrograms& search, std::span<const PlacedS
     pass.held = std::move(group);
     pass.held_masks = head_masks;
     copies.clear();
-    for (uint32_t i = 0; i < count; ++i) add_copies(pass, i, search, left[first + i].place, copies);
+    for (uint32_t i = 0; i < count; ++i) add_copies(pass, i, search, left[first + i].slot, copies);
     copy(device_, copies);
     first += count;
   }

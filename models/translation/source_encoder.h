@@ -14,7 +14,7 @@ namespace mulciber {
 
 /// A source and its slot in a search.
 struct PlacedSource {
-  uint32_t place = 0;
+  uint32_t slot = 0;
   std::span<const uint32_t> ids;
 };
 
@@ -43,9 +43,9 @@ class SourceEncoder {
 
  private:
   struct Encoding;  // a program for so many sources of one length
-  void add_copies(const Encoding& from, uint32_t item, const SearchPrograms& search, uint32_t place,
+  void add_copies(const Encoding& from, uint32_t item, const SearchPrograms& search, uint32_t slot,
                   std::vector<DeviceCopy>& copies) const;
-  Encoding& encoding(uint32_t items, uint32_t length, uint32_t places);
+  Encoding& encoding(uint32_t items, uint32_t length, uint32_t slots);
 
   Device& device_;
   const EncoderDecoderNetwork& network_;

@@ -24,7 +24,7 @@ struct GenerationRequest {
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_first_token;
   /// Most sources that search at once; the others wait until some are done. 0: all.
-  uint32_t places = 0;
+  uint32_t slots = 0;
   /// Called for each source that is done, as soon as its result is known.
   std::function<void(size_t source, const std::vector<Hypothesis>& found)> on_item;
   bool stays_whole = false;  // finished items keep their slots, for comparison
@@ -65,9 +65,9 @@ class TranslationModel {
   /// Throws ModelError when a source is empty, longer than max_source_tokens(), or holds unknown
   /// ids.
   virtual GenerationResult generate(const GenerationRequest& request) = 0;
-  /// Opens a search with `places` slots, for sources of at most `source_length` tokens, that others
+  /// Opens a search with `slots` slots, for sources of at most `source_length` tokens, that others
   /// may join. Throws ModelError for settings that do not fit the model.
-  virtual std::unique_ptr<SearchSlots> open_search(uint32_t places, uint32_t source_length,
+  virtual std::unique_ptr<SearchSlots> open_search(uint32_t slots, uint32_t source_length,
                                                    const GenerationSettings& settings,
                                                    const HeadMasks& head_masks) = 0;
   /// Throws as generate() does for such a source and settings.

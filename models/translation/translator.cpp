@@ -66,8 +66,8 @@ std::vector<SearchPlan> plan(const TranslationModel& model, std::span<const uint
   if (model.refills()) return plan_searches(lengths, bounds);
   std::vector<SearchPlan> searches;
   for (std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
-    const auto places = static_cast<uint32_t>(batch.size());
-    searches.push_back({std::move(batch), places});
+    const auto slots = static_cast<uint32_t>(batch.size());
+    searches.push_back({std::move(batch), slots});
   }
   return searches;
 }
@@ -244,7 +244,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> text
                               if (statistics.first_token_seconds == 0)
                                 statistics.first_token_seconds = seconds_since(start);
                             },
-                        .places = search.places,
+                        .slots = search.slots,
                         .on_item =
                             [&](size_t source, const std::vector<Hypothesis>& ended) {
                               impl_->finish(results[indices[search.sequences[source]]], ended);

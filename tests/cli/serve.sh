@@ -263,7 +263,7 @@ curl -sS -D headers -o answer -H 'X-Request-Id: mine-1' "$url/health"
 grep -qi '^x-request-id: mine-1' headers || fail "no X-Request-Id: $(cat headers)"
 grep -q ' mine-1 .* GET /health 200 ' log || fail "no line of the log for mine-1"
 
-# A client that leaves makes place: nothing is computed for it any more.
+# A client that leaves frees its slot: nothing is computed for it any more.
 long='"model":"chat","ignore_eos":true,"temperature":0,"prompt":"x","max_tokens":4000'
 cancelled=$(metric 'mulciber_cancelled_total{model="chat"}')
 for stream in true false; do
@@ -276,7 +276,7 @@ for stream in true false; do
   becomes 'mulciber_batch_running{model="chat"}' 0
 done
 
-# A full queue: who finds no place is told when to come back, the others are answered.
+# A full queue: a request that finds no room is told when to come back, the others are answered.
 for ((i = 0; i < 8; ++i)); do
   curl -sS -d "{$long}" "$url/v1/completions" >/dev/null 2>&1 &
   others[i]=$!

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `mulciber serve` translates for many clients at once: each gets what it gets alone, bit for bit, and who leaves gives
-# up its place. MULCIBER and MULCIBER_SOURCE come from ctest.
+# up its slot. MULCIBER and MULCIBER_SOURCE come from ctest.
 set -euo pipefail
 . "$(dirname "$0")/server.bash"
 chat_model chat
@@ -39,7 +39,7 @@ for client in [chat, *clients]:
 for i, (one, other) in enumerate(zip(alone, found)):
     assert one == other, (requests[i], one, other)
 
-# A client that leaves gives up the places of its texts.
+# A client that leaves gives up the slots of its texts.
 import socket
 host, port = url.removeprefix("http://").split(":")
 body = json.dumps({"model": "en-de", "text": ["the red hammer strikes"] * 1000, "beams": 5}).encode()

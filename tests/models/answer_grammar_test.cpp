@@ -6,7 +6,7 @@
 
 #include "mulciber/error.h"
 #include "mulciber/grammar.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/model_error.h"
 
 using namespace mulciber;

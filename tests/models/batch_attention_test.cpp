@@ -4,7 +4,7 @@
 
 #include "mulciber/batch_generator.h"
 #include "mulciber/error.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/model_error.h"
 
 using namespace mulciber;

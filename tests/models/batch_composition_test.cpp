@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "models/generation/sequence_slots.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/conformance_rows.h"
 #include "tests/support.h"
 
@@ -35,7 +35,7 @@ TEST_CASE("An answer does not depend on batch composition, slots and times of ar
     CHECK(most > sequences / 2);
     uint64_t tokens = 0;
     for (size_t i = 0; i < told.size(); ++i) {
-      INFO(sequences << " places, request " << i);
+      INFO(sequences << " slots, request " << i);
       const Told alone = answer_alone(requests[i], sequences);
       REQUIRE(told[i].end);
       CHECK(told[i].ids == alone.ids);

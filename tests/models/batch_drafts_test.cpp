@@ -6,7 +6,7 @@
 
 #include "models/generation/sequence_slots.h"
 #include "mulciber/error.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/support.h"
 
 using namespace mulciber;
@@ -100,7 +100,7 @@ TEST_CASE("What is drafted in a batch changes no bit of an answer, whoever is th
     }
     uint64_t tokens = 0, drafted = 0, accepted = 0;
     for (size_t i = 0; i < told.size(); ++i) {
-      INFO(setting.sequences << " places, request " << i);
+      INFO(setting.sequences << " slots, request " << i);
       BatchGenerator other = drafting_generator(model, setting.sequences);
       Told alone;
       submit(other, requests[i], alone);

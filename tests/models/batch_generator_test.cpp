@@ -6,7 +6,7 @@
 #include <list>
 
 #include "mulciber/error.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/model_error.h"
 
 using namespace mulciber;
@@ -92,7 +92,7 @@ TEST_CASE("Short prompts pass long ones, which get on all the same, and texts gr
   CHECK(quick.size() > 2 * (parts - 1));
 }
 
-TEST_CASE("Requests beyond the places wait in order, and are cancelled wherever they stand") {
+TEST_CASE("Requests beyond the slots wait in order, and are cancelled wherever they stand") {
   BatchGenerator batch = batch_of(1);
   BatchRequest request;
   request.prompt = "The red hammer";

@@ -5,7 +5,7 @@
 
 #include "models/generation/sequence_slots.h"
 #include "mulciber/error.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/model_error.h"
 #include "tests/support.h"
 

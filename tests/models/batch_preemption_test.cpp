@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/support.h"
 
 using namespace mulciber;

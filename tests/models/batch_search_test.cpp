@@ -105,7 +105,7 @@ TEST_CASE("Rules on what is chosen go with the items") {
   check_same_search(*model, sources, settings, 0.9);
 }
 
-TEST_CASE("Rows of the state that is kept name their new places") {
+TEST_CASE("Rows of the state that is kept name their new slots") {
   ControlLayout before, after;
   const BeamRoom room = {.banned = 2, .ends = 1, .ngrams = true};
   const BeamStateLayout from = plan_beam_state(before, 4, 2, 6, room),

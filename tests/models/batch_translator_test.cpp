@@ -48,6 +48,12 @@ std::optional<Translation> translated(BatchTranslator& batch, TranslationRequest
   return made;
 }
 
+BatchTranslatorOptions of_slots(uint32_t slots) {
+  BatchTranslatorOptions options;
+  options.slots = slots;
+  return options;
+}
+
 }  // namespace
 
 TEST_CASE("A translation does not depend on who else is translated") {
@@ -55,7 +61,7 @@ TEST_CASE("A translation does not depend on who else is translated") {
   std::mt19937 random(5);
   std::vector<TranslationRequest> requests;
   for (int i = 0; i < 40; ++i) requests.push_back(some_translation(random));
-  BatchTranslator batch(translator, {.places = 6});
+  BatchTranslator batch(translator, {.slots = 6});
   std::vector<std::optional<Translation>> told(requests.size());
   size_t most = 0;
   for (size_t next = 0; next < requests.size() || batch.running() + batch.waiting() > 0;) {
@@ -74,7 +80,7 @@ TEST_CASE("A translation does not depend on who else is translated") {
   while (batch.step()) {
   }
   CHECK(most > 6);  // the requests ran in more than one search
-  BatchTranslator quiet(translator, {.places = 6});
+  BatchTranslator quiet(translator, {.slots = 6});
   for (size_t i = 0; i < requests.size(); ++i) {
     INFO("request " << i << ": " << requests[i].text);
     const std::optional<Translation> alone = translated(quiet, requests[i]);
@@ -93,13 +99,13 @@ TEST_CASE("A translation does not depend on who else is translated") {
   CHECK(statistics.requests == requests.size());
   CHECK(statistics.ended == requests.size());
   CHECK(statistics.refills > 0);
-  CHECK(statistics.text_steps > statistics.steps);
+  CHECK(statistics.sequence_steps > statistics.steps);
   CHECK(statistics.needed_row_steps <= statistics.row_steps);
 }
 
 TEST_CASE("A translation that nobody wants any more leaves before the next step") {
   Translator translator(shared_handle(), small_marian().string());
-  BatchTranslator batch(translator, {.places = 2});
+  BatchTranslator batch(translator, {.slots = 2});
   std::vector<Translation> ended;
   const auto submit = [&](const std::string& text) {
     return batch.submit({.text = text,
@@ -143,7 +149,7 @@ TEST_CASE("A translation that nobody wants any more leaves before the next step"
 
 TEST_CASE("A request that cannot be translated leaves nothing behind") {
   Translator translator(shared_handle(), small_marian().string());
-  BatchTranslator batch(translator, {.places = 2});
+  BatchTranslator batch(translator, {.slots = 2});
   std::string text;
   while (text.size() < 4000) text += "hammer ";
   CHECK_THAT(model_error([&] { batch.submit({.text = text}); }).value_or(""),
@@ -153,7 +159,7 @@ TEST_CASE("A request that cannot be translated leaves nothing behind") {
       ContainsSubstring("beams"));
   CHECK_FALSE(batch.step());
   CHECK(batch.statistics().requests == 0);
-  CHECK_THROWS_AS(BatchTranslator(translator, {.places = 0}), SettingError);
+  CHECK_THROWS_AS(BatchTranslator(translator, {.slots = 0}), SettingError);
   const std::optional<Translation> empty = translated(batch, {.text = " "});
   REQUIRE(empty);
   CHECK(empty->complete);

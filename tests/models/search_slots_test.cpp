@@ -95,16 +95,16 @@ Found beside_others(SearchSlots& slots, const std::vector<Asked>& all, std::mt19
               1 + random() % 5);
     take(slots, found);
   }
-  CHECK(most > std::min(slots.places(), 8u) / 2);
+  CHECK(most > std::min(slots.count(), 8u) / 2);
   CHECK(slots.statistics().refills > 0);
   return found;
 }
 
 void check_slots_company(EncoderDecoderModel& model, const GenerationSettings& settings,
-                         uint32_t places, size_t count, uint32_t vocabulary, uint32_t seed) {
+                         uint32_t slot_count, size_t count, uint32_t vocabulary, uint32_t seed) {
   std::mt19937 random(seed);
   const std::vector<Asked> all = drawn(count, settings, vocabulary, random);
-  const auto slots = model.open_search(places, kLongest, settings, {});
+  const auto slots = model.open_search(slot_count, kLongest, settings, {});
   const Found expected = found_alone(*slots, all);
   REQUIRE(expected.size() == count);
   std::vector<bool> left_early(count);
@@ -180,7 +180,7 @@ TEST_CASE("A trained model finds the same in any batch composition") {
   }
 }
 
-TEST_CASE("More sources than places find what they find in any order") {
+TEST_CASE("More sources than slots find what they find in any order") {
   const auto model = load_slots_model(small_marian());
   GenerationSettings settings = generation_settings(model->generation_config(), 64);
   settings.beams = settings.n_best = 3;
@@ -190,7 +190,7 @@ TEST_CASE("More sources than places find what they find in any order") {
   for (const Asked& asked : drawn(30, settings, 200, random)) sources.push_back(asked.ids);
   sources.front().resize(kLongest, 5);
   size_t told = 0;
-  GenerationRequest request = {.sources = sources, .settings = settings, .places = 8};
+  GenerationRequest request = {.sources = sources, .settings = settings, .slots = 8};
   request.on_item = [&](size_t source, const std::vector<Hypothesis>& found) {
     ++told;
     CHECK(source < sources.size());

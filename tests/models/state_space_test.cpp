@@ -7,7 +7,7 @@
 #include "mulciber/batch_generator.h"
 #include "mulciber/embedding.h"
 #include "mulciber/text_generator.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
@@ -222,7 +222,7 @@ TEST_CASE("Answers of a model that keeps a state do not depend on batch composit
       batch.step();
     }
     for (size_t i = 0; i < told.size(); ++i) {
-      INFO(sequences << " places, request " << i);
+      INFO(sequences << " slots, request " << i);
       BatchGenerator single = batch_of(sequences);
       Told alone;
       submit(single, requests[i], alone);

@@ -7,7 +7,7 @@
 #include "models/core/token_probabilities.h"
 #include "mulciber/embedding.h"
 #include "runtime/device.h"
-#include "tests/batch_texts.h"
+#include "tests/batch_requests.h"
 #include "tests/host_destination.h"
 
 using namespace mulciber;

@@ -20,7 +20,7 @@ BatchStatistics batch_statistics(const ServedModel& model) {
           .prompt_tokens = counted.source_tokens,
           .new_tokens = counted.target_tokens,
           .steps = counted.steps,
-          .row_steps = counted.text_steps,
+          .row_steps = counted.sequence_steps,
           .prefill_seconds = counted.encode_seconds,
           .decode_seconds = counted.decode_seconds,
           .weight_bytes = loaded.weight_bytes};

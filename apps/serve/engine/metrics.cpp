@@ -128,9 +128,9 @@ std::string Metrics::text(size_t queued, bool failed) const {
       fmt::format_to(std::back_inserter(to), "mulciber_{}{{model=\"{}\"}} {}\n", name,
                      quoted(model), value(batch));
   };
-  each("batch_running", "gauge", "Texts that grow together now.",
+  each("batch_running", "gauge", "Sequences in slots of the batch now.",
        [](const Batch& b) { return b.running; });
-  each("batch_waiting", "gauge", "Texts that wait for a place.",
+  each("batch_waiting", "gauge", "Requests that wait for a slot.",
        [](const Batch& b) { return b.waiting; });
   each("prompt_tokens_total", "counter", "Tokens of prompts.",
        [](const Batch& b) { return b.statistics.prompt_tokens; });
@@ -142,7 +142,7 @@ std::string Metrics::text(size_t queued, bool failed) const {
   each("steps_total", "counter", "Steps of decoding.",
        [](const Batch& b) { return b.statistics.steps; });
   each("row_steps_total", "counter",
-       "Texts that took part in them: over mulciber_steps_total, the mean size of a batch.",
+       "Sequences that took part in them: over mulciber_steps_total, the mean size of a batch.",
        [](const Batch& b) { return b.statistics.row_steps; });
   each("draft_tokens_total", "counter", "Draft tokens of speculative decoding.",
        [](const Batch& b) { return b.statistics.draft_tokens; });
@@ -164,7 +164,7 @@ std::string Metrics::text(size_t queued, bool failed) const {
        [](const Batch& b) { return b.statistics.preemptions; });
   each("pages", "gauge", "Of memory for keys and values.",
        [](const Batch& b) { return b.statistics.pages; });
-  each("pages_used", "gauge", "Of these, which texts under way need.",
+  each("pages_used", "gauge", "Of these, which running sequences hold.",
        [](const Batch& b) { return b.statistics.pages_used; });
   each("weight_bytes", "gauge", "Of the model's weights on the device.",
        [](const Batch& b) { return b.statistics.weight_bytes; });

@@ -171,7 +171,7 @@ void load_served(ServedModel& model, const std::shared_ptr<Device>& device,
     offers = Capability::kTranslate;
     model.translator = std::make_unique<Translator>(device, model.files, load);
     model.translations = std::make_unique<BatchTranslator>(
-        *model.translator, BatchTranslatorOptions{.places = settings.sequences});
+        *model.translator, BatchTranslatorOptions{.slots = settings.sequences});
   } else if (capabilities.has(Capability::kEncodeText)) {
     offers = Capability::kEncodeText;
     model.encoder = std::make_unique<TextEncoder>(device, model.files, load);

@@ -59,7 +59,7 @@ struct ServedModel {
 struct ModelSettings {
   LanguageModelOptions language;  // all but its `model`
   std::string chat_template;      // replaces that of the files
-  uint32_t sequences = 8;         // texts that are decoded or translated at once
+  uint32_t sequences = 8;         // slots: sequences that are decoded or translated at once
   uint32_t cache_tokens = 0;      // BatchGeneratorOptions::cache_tokens
   uint32_t draft_rows = 0;        // BatchGeneratorOptions::draft_rows
   bool verbose = false;
