@@ -98,7 +98,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
   size_t at = std::min(text.find_first_of("[{"), text.size());  // names have no such brackets
   head.name = trimmed(text.substr(0, at));
   // Blanks may stand before a delimiter: without one "f {" is no call.
-  bool needs_mark = head.name.size() < at;
+  bool needs_delimiter = head.name.size() < at;
   if (at == text.size()) {
     if (begins_a_name(head.name, tools)) head.is = CallHead::kMore;
     return head;
@@ -110,7 +110,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
     if (!begins) head.is = CallHead::kMore;
     if (begins != true) continue;
     head.is = CallHead::kOther;
-    needs_mark = false;
+    needs_delimiter = false;
     at += delimiter.size();
     if (delimiter == "[CALL_ID]") at = std::min(text.find_first_of("[{", at), text.size());
   }
@@ -118,7 +118,7 @@ CallHead read_named_head(std::string_view text, const ToolSchemas& tools) {
   head.arguments = skip_blanks(text, at);
   if (head.arguments == text.size())
     head.is = CallHead::kMore;
-  else if (text[head.arguments] == '{' && !needs_mark)
+  else if (text[head.arguments] == '{' && !needs_delimiter)
     head.is = CallHead::kCall;
   return head;
 }

@@ -78,7 +78,7 @@ bool ToolCallReader::read_text(std::string& shown) {
   if (!begun_ && calls_ == 0) {
     const size_t begin = skip_blanks(held_, 0);
     if (begin == held_.size()) return false;
-    if (read_unmarked()) return state_ == State::kHead;
+    if (read_undelimited()) return state_ == State::kHead;
   }
   const size_t tagged = held_.find(kTagged), function = held_.find(kFunction),
                calls = held_.find(kCalls);
@@ -105,7 +105,7 @@ bool ToolCallReader::read_text(std::string& shown) {
 
 /// Whether an answer begins, or may begin, with a call that has no delimiters around it. A call
 /// behind [TOOL_CALLS] is not one of these.
-bool ToolCallReader::read_unmarked() {
+bool ToolCallReader::read_undelimited() {
   const size_t begin = skip_blanks(held_, 0);
   const std::string_view text = std::string_view(held_).substr(begin);
   for (const std::string_view delimiter : {kCalls, kPythonTag})

@@ -49,7 +49,7 @@ class ToolCallReader {
 
   bool advance(std::string& shown);
   bool read_text(std::string& shown);
-  bool read_unmarked();
+  bool read_undelimited();
   CallHead::Is read_beginning(size_t at);
   bool read_calls_delimiter(std::string& shown);
   bool read_head(std::string& shown);
