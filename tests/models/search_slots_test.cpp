@@ -100,8 +100,9 @@ Found beside_others(SearchSlots& slots, const std::vector<Asked>& all, std::mt19
   return found;
 }
 
-void check_slots_company(EncoderDecoderModel& model, const GenerationSettings& settings,
-                         uint32_t slot_count, size_t count, uint32_t vocabulary, uint32_t seed) {
+void check_slots_composition(EncoderDecoderModel& model, const GenerationSettings& settings,
+                             uint32_t slot_count, size_t count, uint32_t vocabulary,
+                             uint32_t seed) {
   std::mt19937 random(seed);
   const std::vector<Asked> all = drawn(count, settings, vocabulary, random);
   const auto slots = model.open_search(slot_count, kLongest, settings, {});
@@ -142,7 +143,7 @@ TEST_CASE(
     settings.beams = beams;
     settings.length_penalty = early == kNever ? 1.5f : 1;
     // Three slots with 4 beams have 12 rows, which every step covers.
-    check_slots_company(*model, settings, beams == 4 ? 3 : 8, 14, 200, beams);
+    check_slots_composition(*model, settings, beams == 4 ? 3 : 8, 14, 200, beams);
   }
 }
 
@@ -154,14 +155,14 @@ TEST_CASE("Rules on what is chosen are those of each source in any batch composi
   settings.no_repeat_ngram = 2;
   settings.ends = {0, 7, 12, 40, 99, 150};
   settings.banned_words = {{5, 9}, {3, 3, 8}, {11, 2}};
-  check_slots_company(*model, settings, 8, 20, 200, 3);
+  check_slots_composition(*model, settings, 8, 20, 200, 3);
   settings.beams = 1;
   settings.no_repeat_ngram = 1;
-  check_slots_company(*model, settings, 24, 40, 200, 4);
+  check_slots_composition(*model, settings, 24, 40, 200, 4);
   settings.renormalize = true;
   settings.banned_words.clear();
   settings.banned = {1, 2, 3};
-  check_slots_company(*model, settings, 24, 40, 200, 5);
+  check_slots_composition(*model, settings, 24, 40, 200, 5);
 }
 
 TEST_CASE("A trained model finds the same in any batch composition") {
@@ -176,7 +177,7 @@ TEST_CASE("A trained model finds the same in any batch composition") {
   settings.max_new_tokens = 40;
   for (const uint32_t beams : share_of({1u, 5u})) {
     settings.beams = beams;
-    check_slots_company(*model, settings, 6, 8, 3000, beams);
+    check_slots_composition(*model, settings, 6, 8, 3000, beams);
   }
 }
 
