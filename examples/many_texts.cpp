@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     while (batch.step()) {
       // An application may submit more texts between two steps, and cancel texts.
     }
-    const mulciber::BatchStatistics& counts = batch.statistics();
+    const mulciber::BatchGeneratorStatistics& counts = batch.statistics();
     std::fprintf(stderr, "%llu tokens in %llu steps\n",
                  static_cast<unsigned long long>(counts.new_tokens),
                  static_cast<unsigned long long>(counts.steps));

@@ -119,7 +119,7 @@ constexpr size_t kMostLogitBiases = 300;
 constexpr uint32_t kMostLikeliest = 20;
 
 /// Counts and times since the generator was created.
-struct BatchStatistics {
+struct BatchGeneratorStatistics {
   double load_seconds = 0;
   uint64_t requests = 0, ended = 0, cancelled = 0;
   uint64_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
@@ -147,6 +147,7 @@ struct BatchStatistics {
   double prefill_seconds = 0, decode_seconds = 0, build_seconds = 0;
   uint64_t weight_bytes = 0, predicted_device_bytes = 0, peak_device_bytes = 0;
 };
+using BatchStatistics [[deprecated("use BatchGeneratorStatistics")]] = BatchGeneratorStatistics;
 
 /// Which maps BatchGenerator::attention() returns, and what it calls while it runs.
 struct BatchAttentionOptions {
@@ -210,7 +211,7 @@ class MULCIBER_API BatchGenerator {
   std::string token_text(uint32_t id) const;
   std::optional<std::string> chat_prompt(std::span<const ChatMessage> messages) const;
   Sampling default_sampling() const;
-  const BatchStatistics& statistics() const;
+  const BatchGeneratorStatistics& statistics() const;
   std::vector<std::string> adapters() const;
   uint32_t context() const;
   uint32_t vocabulary() const;

@@ -20,7 +20,7 @@
 namespace mulciber {
 
 /// Batches of texts.
-struct BatchOptions {
+struct TextBatchOptions {
   /// Truncate texts with more tokens than the model takes at their end, the longer text of a pair
   /// first; false: throw ModelError naming both numbers.
   bool truncate = true;
@@ -32,6 +32,7 @@ struct BatchOptions {
   /// Read between batches; once true, the call returns with the texts that are complete.
   const std::atomic<bool>* cancel = nullptr;
 };
+using BatchOptions [[deprecated("use TextBatchOptions")]] = TextBatchOptions;
 
 /// Counts and times of the last call, and of loading where marked "load".
 struct EncoderStatistics {
@@ -66,7 +67,7 @@ struct EmbedOptions {
   std::optional<bool> normalize;      // vectors of length 1
   std::optional<std::string> prompt;  // prefix of every text
   std::string prompt_name;            // name of one of prompts(), instead of prompt
-  BatchOptions batch;
+  TextBatchOptions batch;
 };
 
 struct TextVector {
@@ -153,8 +154,8 @@ class MULCIBER_API Classifier {
   Classifier& operator=(Classifier&&) noexcept;
 
   std::vector<Classification> classify(std::span<const ClassifierInput> inputs,
-                                       const BatchOptions& options = {});
-  Classification classify(const std::string& text, const BatchOptions& options = {});
+                                       const TextBatchOptions& options = {});
+  Classification classify(const std::string& text, const TextBatchOptions& options = {});
 
   const std::vector<std::string>& labels() const;
   bool several_labels() const;
@@ -176,7 +177,7 @@ struct AnswerOptions {
   /// Also allow the answer that the passage does not contain one, for models trained with such
   /// questions.
   bool may_be_none = false;
-  BatchOptions batch;
+  TextBatchOptions batch;
 };
 
 struct PassageAnswer {

@@ -135,7 +135,7 @@ void EncoderRunner::begin(size_t texts) {
 }
 
 void EncoderRunner::run(std::span<const EncoderInput> inputs, EncoderOutput output, bool normalized,
-                        const BatchOptions& options,
+                        const TextBatchOptions& options,
                         const std::function<void(size_t index, std::vector<float> values)>& take) {
   std::vector<uint32_t> lengths;
   for (const EncoderInput& input : inputs) {

@@ -47,7 +47,7 @@ struct EncoderRunner {
   /// Runs all inputs in batches of similar lengths; `take` gets the values of each. Returns early
   /// when the call is cancelled.
   void run(std::span<const EncoderInput> inputs, EncoderOutput output, bool normalized,
-           const BatchOptions& options,
+           const TextBatchOptions& options,
            const std::function<void(size_t index, std::vector<float> values)>& take);
 };
 

@@ -213,7 +213,7 @@ Classifier::Classifier(Classifier&&) noexcept = default;
 Classifier& Classifier::operator=(Classifier&&) noexcept = default;
 
 std::vector<Classification> Classifier::classify(std::span<const ClassifierInput> texts,
-                                                 const BatchOptions& options) {
+                                                 const TextBatchOptions& options) {
   impl_->begin(texts.size());
   const auto start = Clock::now();
   std::vector<bool> truncated;
@@ -235,7 +235,7 @@ std::vector<Classification> Classifier::classify(std::span<const ClassifierInput
   return results;
 }
 
-Classification Classifier::classify(const std::string& text, const BatchOptions& options) {
+Classification Classifier::classify(const std::string& text, const TextBatchOptions& options) {
   const ClassifierInput input = {text, std::nullopt};
   return std::move(classify(std::span(&input, 1), options).front());
 }

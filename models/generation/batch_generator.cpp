@@ -84,7 +84,7 @@ std::optional<std::string> BatchGenerator::chat_prompt(
 Sampling BatchGenerator::default_sampling() const {
   return impl_->default_sampling(impl_->context);
 }
-const BatchStatistics& BatchGenerator::statistics() const { return impl_->statistics; }
+const BatchGeneratorStatistics& BatchGenerator::statistics() const { return impl_->statistics; }
 std::vector<std::string> BatchGenerator::adapters() const {
   return adapter_names(impl_->language->network());
 }

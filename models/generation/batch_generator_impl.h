@@ -62,7 +62,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   std::optional<TokenScorer> scorer;
   std::vector<Slot> by_slot;  // by slot
   std::deque<Sequence> waiting;
-  BatchStatistics statistics;
+  BatchGeneratorStatistics statistics;
   uint32_t context = 0;
   uint32_t draft_rows = 0;  // rows for draft tokens in a step, at most
   uint64_t next_number = 1;

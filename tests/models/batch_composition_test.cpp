@@ -45,7 +45,7 @@ TEST_CASE("An answer does not depend on batch composition, slots and times of ar
       CHECK(told[i].end->end == alone.end->end);
       tokens += alone.ids.size();
     }
-    const BatchStatistics& statistics = batch.statistics();
+    const BatchGeneratorStatistics& statistics = batch.statistics();
     CHECK(statistics.requests == told.size());
     CHECK(statistics.ended == told.size());
     CHECK(statistics.new_tokens == tokens);

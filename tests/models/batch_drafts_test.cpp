@@ -115,7 +115,7 @@ TEST_CASE("What is drafted in a batch changes no bit of an answer, whoever is th
       CHECK(other.statistics().draft_tokens == 0);
       if (i % 4 == 3) CHECK(told[i].end->draft_tokens == 0);
     }
-    const BatchStatistics& statistics = batch.statistics();
+    const BatchGeneratorStatistics& statistics = batch.statistics();
     CHECK(statistics.new_tokens >= tokens);
     CHECK(statistics.draft_tokens >= drafted);
     CHECK(accepted > 10);
@@ -138,7 +138,7 @@ TEST_CASE("A draft that is the model itself is always right, and spares steps") 
     }
     while (batch.step()) {
     }
-    const BatchStatistics& statistics = batch.statistics();
+    const BatchGeneratorStatistics& statistics = batch.statistics();
     CHECK(statistics.new_tokens == 64);
     CHECK(statistics.draft_tokens > 40);
     CHECK(statistics.accepted_tokens == statistics.draft_tokens);
@@ -166,7 +166,7 @@ TEST_CASE("Draft tokens take free slots alone, and no more than was said") {
   };
   CHECK(statistics_of(1, 0, 1).draft_tokens == 0);
   CHECK(statistics_of(3, 0, 3).draft_tokens == 0);
-  const BatchStatistics bounded = statistics_of(8, 2, 1), free = statistics_of(8, 0, 1);
+  const BatchGeneratorStatistics bounded = statistics_of(8, 2, 1), free = statistics_of(8, 0, 1);
   CHECK(bounded.draft_tokens > 0);
   CHECK(bounded.draft_tokens <= 2 * bounded.steps);
   CHECK(free.draft_tokens > bounded.draft_tokens);

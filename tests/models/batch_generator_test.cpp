@@ -304,7 +304,7 @@ TEST_CASE("A batch takes the memory that it predicts, however many texts it has 
   for (Told& one : told) submit(batch, some_request(random), one);
   while (batch.step()) {
   }
-  const BatchStatistics& statistics = batch.statistics();
+  const BatchGeneratorStatistics& statistics = batch.statistics();
   CHECK(device->memory().used() - before <= statistics.predicted_device_bytes);
   CHECK(device->memory().used() - before > statistics.weight_bytes);
   CHECK(statistics.peak_device_bytes >= device->memory().used());

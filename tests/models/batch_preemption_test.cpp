@@ -86,7 +86,7 @@ TEST_CASE(
       }
       batch.step();
     }
-    const BatchStatistics& statistics = batch.statistics();
+    const BatchGeneratorStatistics& statistics = batch.statistics();
     if (seed == 3)
       CHECK(statistics.preemptions == 0);
     else

@@ -30,7 +30,7 @@ TEST_CASE("Members of version 0.1 are the members of today") {
   GenerateStatistics last;
   last.draft_tokens = 8;
   CHECK(last.proposed_tokens == 8);
-  BatchStatistics statistics;
+  BatchGeneratorStatistics statistics;
   statistics.draft_tokens = 7;
   statistics.preemptions = 1;
   CHECK(statistics.proposed_tokens == 7);

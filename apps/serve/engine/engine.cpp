@@ -10,7 +10,7 @@ namespace mulciber::apps::serve {
 namespace {
 
 /// The statistics of translations in the form of those of answers.
-BatchStatistics batch_statistics(const ServedModel& model) {
+BatchGeneratorStatistics batch_statistics(const ServedModel& model) {
   const BatchTranslatorStatistics& counted = model.translations->statistics();
   const TranslateStatistics& loaded = model.translator->statistics();
   return {.load_seconds = loaded.load_seconds,

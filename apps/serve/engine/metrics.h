@@ -33,7 +33,7 @@ class Metrics {
   struct Batch {
     std::string model;
     size_t running = 0, waiting = 0;
-    BatchStatistics statistics;
+    BatchGeneratorStatistics statistics;
   };
 
   void count_request(const std::string& endpoint, int status, double seconds);
