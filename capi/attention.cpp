@@ -1,4 +1,6 @@
 // C functions for attention maps.
+#include "mulciber/c/attention.h"
+
 #include "capi/handles.h"
 #include "capi/structures.h"
 
@@ -9,36 +11,83 @@ AttentionTask& attention_of(MulciberTask* task) {
   return given_to(given_to(task, "task").attention, "the task's attention");
 }
 
+MulciberTask* task_of(std::unique_ptr<AttentionTask> made) {
+  AttentionTask* attention = made.get();
+  return new MulciberTask{.task = std::move(made), .attention = attention};
+}
+
+Translation so_far_of(const MulciberTask& text) {
+  return text.translation->done() ? text.translation->result() : text.translation->so_far();
+}
+
+Generation so_far_of(GenerationTask& answer) {
+  return answer.done() ? answer.result() : answer.so_far();
+}
+
 }  // namespace
 }  // namespace mulciber::c
 
+using namespace mulciber;
+using namespace mulciber::c;
+
 MulciberStatus mulciber_begin_attention(MulciberContext* context, MulciberTranslator* translator,
                                         MulciberTask* translation, MulciberTask** task) {
-  using namespace mulciber::c;
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
     const auto found =
         given_to(given_to(translation, "translation").translation, "translation").result();
-    auto made = std::make_unique<mulciber::AttentionTask>(
-        given_to(translator, "translator").translator, found);
-    mulciber::AttentionTask* attention = made.get();
+    auto made =
+        std::make_unique<AttentionTask>(given_to(translator, "translator").translator, found);
+    AttentionTask* attention = made.get();
     *task = new MulciberTask{.task = std::move(made), .attention = attention};
   });
 }
 
-VkBool32 mulciber_is_recorded(const MulciberTask* task) {
-  if (!task) return VK_FALSE;
-  return (task->attention && task->attention->recorded()) ||
-         (task->embedding && task->embedding->recorded()) ||
-         (task->image && task->image->recorded());
+MulciberStatus mulciber_begin_attention_of(MulciberContext* context, MulciberTranslator* translator,
+                                           MulciberGenerator* generator, MulciberTask* text,
+                                           uint32_t source_room, uint32_t room,
+                                           MulciberTask** task) {
+  return guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    MulciberTask& of = given_to(text, "text");
+    if (of.translation)
+      *task = task_of(std::make_unique<AttentionTask>(
+          given_to(translator, "translator").translator, so_far_of(of), HeadMasks{},
+          AttentionRoom{.source = source_room, .target = room}));
+    else
+      *task = task_of(std::make_unique<AttentionTask>(
+          given_to(generator, "generator").generator,
+          so_far_of(given_to(of.generation, "the task's text")), room));
+  });
+}
+
+MulciberStatus mulciber_restart_attention(MulciberContext* context, MulciberTask* task,
+                                          MulciberTask* text) {
+  return guarded(context, [&] {
+    AttentionTask& maps = given_to(given_to(task, "task").attention, "the task's attention");
+    MulciberTask& of = given_to(text, "text");
+    if (of.translation)
+      maps.restart(so_far_of(of));
+    else
+      maps.restart(so_far_of(given_to(of.generation, "the task's text")));
+  });
+}
+
+uint32_t mulciber_attention_layers(const MulciberTask* task, MulciberAttentionKind kind) {
+  if (!task || !task->attention) return 0;
+  return task->attention->layers(static_cast<AttentionKind>(kind));
+}
+
+uint32_t mulciber_attention_heads(const MulciberTask* task, MulciberAttentionKind kind) {
+  if (!task || !task->attention) return 0;
+  return task->attention->heads(static_cast<AttentionKind>(kind));
 }
 
 MulciberStatus mulciber_attention_extent(MulciberContext* context, MulciberTask* task,
                                          MulciberAttentionKind kind, VkExtent2D* extent) {
-  using namespace mulciber::c;
   return guarded(context, [&] {
     given_to(extent, "extent") = {};
-    *extent = attention_of(task).extent(static_cast<mulciber::AttentionKind>(kind));
+    *extent = attention_of(task).extent(static_cast<AttentionKind>(kind));
   });
 }
 
@@ -46,7 +95,6 @@ MulciberStatus mulciber_record_attention_image(MulciberContext* context, Mulcibe
                                                VkCommandBuffer commands,
                                                const MulciberHostImage* image,
                                                const MulciberAttentionMap* map) {
-  using namespace mulciber::c;
   return guarded(context, [&] {
     attention_of(task).record_attention(commands, host_image(image), attention_map(map));
   });
@@ -56,7 +104,6 @@ MulciberStatus mulciber_record_attention_buffer(MulciberContext* context, Mulcib
                                                 VkCommandBuffer commands,
                                                 const MulciberHostBuffer* buffer,
                                                 const MulciberAttentionMap* map) {
-  using namespace mulciber::c;
   return guarded(context, [&] {
     attention_of(task).record_attention(commands, host_buffer(buffer), attention_map(map));
   });

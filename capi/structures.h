@@ -29,6 +29,14 @@ T of_any_version(const T* from, const char* name) {
   return whole;
 }
 
+/// Calls `take` for each structure of a list; all have the size of the first.
+template <typename Take>
+void for_each_adapter(uint32_t count, const MulciberAdapter* adapters, const Take& take) {
+  const auto* at = reinterpret_cast<const char*>(adapters);
+  for (uint32_t i = 0; i < count; ++i, at += given_to(adapters, "adapters").size)
+    take(of_any_version(reinterpret_cast<const MulciberAdapter*>(at), "MulciberAdapter"));
+}
+
 /// Writes a structure of the caller's version. fill: sets all fields except size.
 template <typename T, typename Fill>
 void give(T* to, const char* name, const Fill& fill) {

@@ -1,2 +1,2 @@
-/* Deprecated: include mulciber/mulciber_c_images.h. */
-#include "mulciber/mulciber_c_images.h"
+/* Deprecated: include mulciber/mulciber_c.h. */
+#include "mulciber/mulciber_c.h"

@@ -6,7 +6,7 @@ set -euo pipefail
 
 library=$1
 headers=$(dirname "$0")/../../include/mulciber
-marked=$(grep -hv '^#' "$headers"/*.h | tr '\n' ' ')
+marked=$(grep -hv '^#' "$headers"/*.h "$headers"/c/*.h | tr '\n' ' ')
 classes=$(grep -oE '(class|struct) MULCIBER_API \w+' <<<"$marked" | awk '{ print $3 }')
 functions=$(grep -oE 'MULCIBER_API [^(;{}]*\(' <<<"$marked" | grep -oE '\w+\($' | tr -d '(')
 exported=$(nm -D --defined-only -C "$library" | cut -d ' ' -f 3-)
@@ -28,7 +28,7 @@ while read -r name; do
     echo "$name is named in $headers, but none of its classes marked with MULCIBER_API"
     failed=1
   fi
-done < <(grep -ohE '\w+Error\b' "$headers"/*.h | sort -u)
+done < <(grep -ohE '\w+Error\b' "$headers"/*.h "$headers"/c/*.h | sort -u)
 for name in $classes; do expect "$name" "$(of_class "$name")"; done
 for name in $functions; do expect "$name" "$(of_function "$name")"; done
 if [[ -n $unknown ]]; then

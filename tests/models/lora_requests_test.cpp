@@ -5,7 +5,7 @@
 
 #include "mulciber/batch_generator.h"
 #include "mulciber/error.h"
-#include "mulciber/mulciber_c_load.h"
+#include "mulciber/mulciber_c.h"
 #include "mulciber/text_generator.h"
 #include "tests/c_session.h"
 #include "tests/catch.h"

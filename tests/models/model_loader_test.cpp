@@ -13,7 +13,7 @@
 #include "mulciber/batch_generator.h"
 #include "mulciber/embedding.h"
 #include "mulciber/model_loader.h"
-#include "mulciber/mulciber_c_load.h"
+#include "mulciber/mulciber_c.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;

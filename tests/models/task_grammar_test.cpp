@@ -6,7 +6,7 @@
 
 #include "mulciber/embedding.h"
 #include "mulciber/error.h"
-#include "mulciber/mulciber_c_tasks.h"
+#include "mulciber/mulciber_c.h"
 #include "runtime/device.h"
 #include "tests/c_session.h"
 #include "tests/catch.h"

@@ -32,7 +32,7 @@ every kernel row over its cases, the mutants and the recorded vectors"
 }
 # Mutants, recorded vectors, failing calls, draft tokens, files of adapters, the server, the options of commands and what a host
 # does around a network are slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
-slow_tests="attention_restart batch_pages batch_preemption batch_drafts batch_search c_interface embedding faults"
+slow_tests="attention_restart batch_pages batch_preemption batch_drafts batch_search c_attention c_interface c_model embedding faults"
 slow_tests+=" folded_appends host_outputs lora_families lora_formats lora_requests model_loader mutants self_test speculation"
 slow_tests+=" task_grammar threads vectors conformance_attention conformance_block conformance_matmul conformance_rowwise"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server compiler_cache conform dialogue encoders"

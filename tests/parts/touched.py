@@ -41,7 +41,7 @@ TABLE = [
     (r"models/vision/.*", "tests", "vision", "image_encoder", "image_text_reader", "cli_images"),
     (r"models/speech/.*", "tests", "transcriber", "speech", "cli_transcribe"),
     (r"models/attention/.*", "tests", "attention_task", "graph_attention"),
-    (r"capi/.*", "tests", "c_interface", "embedding"),
+    (r"capi/.*", "tests", "^c_", "embedding"),
     (r"apps/serve/.*", "fuzz", "request"),
     (r"apps/serve/.*", "tests", "cli_serve$", "cli_serve_schemas", "serve_request"),
     (r"apps/(translate/|heads/|cli/lines).*", "tests", "cli_translate", "cli_languages"),

@@ -1,5 +1,5 @@
 // Images in C: vectors, states and maps are those of C++.
-#include "mulciber/mulciber_c_images.h"
+#include "mulciber/mulciber_c.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "mulciber/image_task.h"
-#include "mulciber/mulciber_c_tasks.h"
 #include "tests/c_destination.h"
 #include "tests/c_session.h"
 #include "tests/catch.h"

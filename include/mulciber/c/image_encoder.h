@@ -1,10 +1,11 @@
-/* Mulciber for C: vision transformers in slices. mulciber_record_vector(), mulciber_record_states()
- * and mulciber_vector() copy embeddings and hidden states of images as those of texts. The rules
- * are those of mulciber/image_task.h and of mulciber_c.h. C11. */
-#ifndef MULCIBER_MULCIBER_C_IMAGES_H
-#define MULCIBER_MULCIBER_C_IMAGES_H
+/* Mulciber for C: vision transformers in slices. mulciber/c/vector.h copies embeddings and hidden
+ * states. The rules are those of mulciber/image_task.h. C11. */
+#ifndef MULCIBER_C_IMAGE_ENCODER_H
+#define MULCIBER_C_IMAGE_ENCODER_H
 
-#include "mulciber/mulciber_c.h"
+#include "mulciber/c/model.h"
+#include "mulciber/c/resources.h"
+#include "mulciber/c/vector.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +41,7 @@ MULCIBER_API MulciberStatus mulciber_begin_image(MulciberContext* context,
                                                  const MulciberImage* image,
                                                  const MulciberImageInfo* info,
                                                  MulciberTask** task);
+
 /* Takes pixels in the model's input size, for instance those of a frame: `extent` pixels of
  * R8G8B8A8 without padding, in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first
  * slice copies. */
@@ -60,6 +62,8 @@ MULCIBER_API MulciberStatus mulciber_describe_image(MulciberContext* context,
                                                     const MulciberTask* task,
                                                     MulciberImageReport* report);
 
+/* ---- Attention maps ---- */
+
 /* Names an attention map: the attention of one token of an image to each patch. */
 typedef struct MulciberPatchMap {
   uint32_t size;
@@ -75,6 +79,7 @@ MULCIBER_API MulciberStatus mulciber_record_patches_image(MulciberContext* conte
                                                           VkCommandBuffer commands,
                                                           const MulciberHostImage* image,
                                                           const MulciberPatchMap* map);
+
 /* Records a copy of a map: floats, row after row. */
 MULCIBER_API MulciberStatus mulciber_record_patches_buffer(MulciberContext* context,
                                                            MulciberTask* task,
@@ -85,18 +90,23 @@ MULCIBER_API MulciberStatus mulciber_record_patches_buffer(MulciberContext* cont
 /* ---- Deprecated names of version 0.1 ---- */
 
 typedef MulciberImage MulciberPicture MULCIBER_DEPRECATED("use MulciberImage");
+
 typedef MulciberImageInfo MulciberPictureInfo MULCIBER_DEPRECATED("use MulciberImageInfo");
-typedef MulciberImageReport MulciberPictureReport MULCIBER_DEPRECATED("use MulciberImageReport");
+
 MULCIBER_DEPRECATED("use mulciber_begin_image")
 MULCIBER_API MulciberStatus mulciber_begin_picture(MulciberContext* context,
                                                    MulciberImageEncoder* encoder,
                                                    const MulciberImage* image,
                                                    const MulciberImageInfo* info,
                                                    MulciberTask** task);
+
 MULCIBER_DEPRECATED("use mulciber_begin_image_of_pixels")
 MULCIBER_API MulciberStatus mulciber_begin_picture_of_pixels(
     MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
     const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task);
+
+typedef MulciberImageReport MulciberPictureReport MULCIBER_DEPRECATED("use MulciberImageReport");
+
 MULCIBER_DEPRECATED("use mulciber_describe_image")
 MULCIBER_API MulciberStatus mulciber_describe_picture(MulciberContext* context,
                                                       const MulciberTask* task,

@@ -1,5 +1,7 @@
 // C functions for images.
-#include "mulciber/mulciber_c_images.h"
+#include "mulciber/c/image_encoder.h"
+
+#include <fmt/format.h>
 
 #include "capi/handles.h"
 #include "capi/structures.h"

@@ -1,0 +1,123 @@
+// C functions for text generation.
+#include "mulciber/c/generator.h"
+
+#include "capi/handles.h"
+#include "capi/structures.h"
+
+namespace mulciber::c {
+namespace {
+
+PromptPart prompt_part(const MulciberPromptPart* from) {
+  const auto part = of_any_version(from, "MulciberPromptPart");
+  PromptPart result = {.text = part.text ? part.text : "", .embeddings = {}, .tokens = part.tokens};
+  if (part.tokens > 0)
+    result.embeddings = host_buffer(part.embeddings);
+  else
+    given_to(part.text, "text");
+  return result;
+}
+
+GenerationOutputs generation_outputs(const MulciberGenerationOutputs* from) {
+  GenerationOutputs result;
+  if (!from) return result;
+  const auto outputs = of_any_version(from, "MulciberGenerationOutputs");
+  if (outputs.logits) result.logits = host_buffer(outputs.logits);
+  if (outputs.states) result.states = host_buffer(outputs.states);
+  return result;
+}
+
+}  // namespace
+}  // namespace mulciber::c
+
+using namespace mulciber;
+using namespace mulciber::c;
+
+MulciberStatus mulciber_load_generator(MulciberContext* context, MulciberDevice* device,
+                                       const MulciberModel* model, const MulciberLoadInfo* from,
+                                       MulciberGenerator** generator) {
+  return guarded(context, [&] {
+    given_to(generator, "generator") = nullptr;
+    const MulciberLoadInfo info = load_info(from);
+    const GeneratorOptions options = {.load = load_options(info), .context = info.context};
+    *generator = new MulciberGenerator{
+        TextGenerator(given_to(device, "device").device, given_to(model, "model").model, options)};
+  });
+}
+
+MulciberStatus mulciber_new_conversation(MulciberContext* context,
+                                         const MulciberGenerator* generator, uint32_t tokens,
+                                         MulciberGenerator** conversation) {
+  return guarded(context, [&] {
+    given_to(conversation, "conversation") = nullptr;
+    *conversation =
+        new MulciberGenerator{given_to(generator, "generator").generator.conversation(tokens)};
+  });
+}
+
+void mulciber_destroy_generator(MulciberGenerator* generator) { delete generator; }
+
+uint32_t mulciber_vocabulary(const MulciberGenerator* generator) {
+  return generator ? generator->generator.vocabulary() : 0;
+}
+
+uint32_t mulciber_generator_width(const MulciberGenerator* generator) {
+  return generator ? generator->generator.width() : 0;
+}
+
+MulciberStatus mulciber_begin_generation(MulciberContext* context, MulciberGenerator* generator,
+                                         const char* prompt, const MulciberGenerateInfo* info,
+                                         MulciberTask** task) {
+  return guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    given_to(prompt, "prompt");
+    const std::vector<PromptPart> parts = {{.text = prompt, .embeddings = {}}};
+    *task = answer_task(given_to(generator, "generator"), parts, info, {});
+  });
+}
+
+MulciberStatus mulciber_begin_generation_of(MulciberContext* context, MulciberGenerator* generator,
+                                            uint32_t count, const MulciberPromptPart* parts,
+                                            const MulciberGenerateInfo* info,
+                                            const MulciberGenerationOutputs* outputs,
+                                            MulciberTask** task) {
+  return guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    std::vector<PromptPart> prompt;
+    const auto* at = reinterpret_cast<const char*>(parts);
+    for (uint32_t i = 0; i < count; ++i, at += given_to(parts, "parts").size)
+      prompt.push_back(prompt_part(reinterpret_cast<const MulciberPromptPart*>(at)));
+    *task =
+        answer_task(given_to(generator, "generator"), prompt, info, generation_outputs(outputs));
+  });
+}
+
+MulciberStatus mulciber_save_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                      const char* file) {
+  return guarded(context, [&] {
+    given_to(file, "file");
+    given_to(generator, "generator").generator.save_cache(file);
+  });
+}
+
+MulciberStatus mulciber_load_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                      const char* file) {
+  return guarded(context, [&] {
+    given_to(file, "file");
+    given_to(generator, "generator").generator.load_cache(file);
+  });
+}
+
+MulciberStatus mulciber_take_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                      size_t* size, void* bytes) {
+  return guarded(context, [&] {
+    give_bytes(given_to(generator, "generator").generator.save_cache(), size, bytes);
+  });
+}
+
+MulciberStatus mulciber_restore_snapshot(MulciberContext* context, MulciberGenerator* generator,
+                                         const void* bytes, size_t size) {
+  return guarded(context, [&] {
+    const auto* first = &given_to(static_cast<const std::byte*>(bytes), "bytes");
+    given_to(generator, "generator").generator.load_cache(std::span(first, size));
+  });
+}

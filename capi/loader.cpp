@@ -1,0 +1,72 @@
+// C functions for incremental loading.
+#include "mulciber/c/loader.h"
+
+#include "capi/handles.h"
+#include "capi/structures.h"
+#include "mulciber/model_loader.h"
+
+struct MulciberLoader {
+  mulciber::ModelLoader loader;
+};
+
+using namespace mulciber;
+using namespace mulciber::c;
+
+MulciberStatus mulciber_begin_load(MulciberContext* context, MulciberDevice* device,
+                                   const MulciberModel* model, const MulciberLoadInfo* from,
+                                   MulciberLoader** loader) {
+  return mulciber_begin_load_adapted(context, device, model, from, 0, nullptr, VK_FALSE, loader);
+}
+
+MulciberStatus mulciber_begin_load_adapted(MulciberContext* context, MulciberDevice* device,
+                                           const MulciberModel* model, const MulciberLoadInfo* from,
+                                           uint32_t count, const MulciberAdapter* adapters,
+                                           VkBool32 merge, MulciberLoader** loader) {
+  return guarded(context, [&] {
+    given_to(loader, "loader") = nullptr;
+    const MulciberLoadInfo info = load_info(from);
+    GeneratorOptions options = {.load = load_options(info), .context = info.context};
+    for_each_adapter(count, adapters, [&](const MulciberAdapter& adapter) {
+      options.load.adapters.push_back({.path = &given_to(adapter.path, "path"),
+                                       .name = adapter.name ? adapter.name : "",
+                                       .scale = adapter.scale});
+    });
+    options.load.merge_adapters = merge != 0;
+    *loader = new MulciberLoader{
+        ModelLoader(given_to(device, "device").device, given_to(model, "model").model, options)};
+  });
+}
+
+MulciberStatus mulciber_step_load(MulciberContext* context, MulciberLoader* loader, uint64_t bytes,
+                                  MulciberLoadProgress* progress) {
+  return guarded(context, [&] {
+    const ModelLoader::Progress now = given_to(loader, "loader").loader.step(bytes);
+    if (progress) *progress = {now.done, now.total, now.complete};
+  });
+}
+
+MulciberStatus mulciber_finish_translator(MulciberContext* context, MulciberLoader* loader,
+                                          MulciberTranslator** translator) {
+  return guarded(context, [&] {
+    given_to(translator, "translator") = nullptr;
+    *translator = new MulciberTranslator{given_to(loader, "loader").loader.translator()};
+  });
+}
+
+MulciberStatus mulciber_finish_generator(MulciberContext* context, MulciberLoader* loader,
+                                         MulciberGenerator** generator) {
+  return guarded(context, [&] {
+    given_to(generator, "generator") = nullptr;
+    *generator = new MulciberGenerator{given_to(loader, "loader").loader.generator()};
+  });
+}
+
+MulciberStatus mulciber_finish_text_encoder(MulciberContext* context, MulciberLoader* loader,
+                                            MulciberTextEncoder** encoder) {
+  return guarded(context, [&] {
+    given_to(encoder, "encoder") = nullptr;
+    *encoder = new MulciberTextEncoder{given_to(loader, "loader").loader.text_encoder()};
+  });
+}
+
+void mulciber_destroy_loader(MulciberLoader* loader) { delete loader; }

@@ -1,0 +1,54 @@
+// C functions for requirements.
+#include "mulciber/c/requirements.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "capi/handles.h"
+#include "capi/structures.h"
+
+using namespace mulciber;
+using namespace mulciber::c;
+
+MulciberStatus mulciber_requirements(MulciberContext* context,
+                                     const MulciberPhysicalDevice* physical_device,
+                                     const MulciberModel* model, MulciberRequirements* to) {
+  return mulciber_requirements_with(context, physical_device, model, nullptr, to);
+}
+
+MulciberStatus mulciber_requirements_with(MulciberContext* context,
+                                          const MulciberPhysicalDevice* physical_device,
+                                          const MulciberModel* model, const MulciberLoadInfo* from,
+                                          MulciberRequirements* to) {
+  return guarded(context, [&] {
+    const HostPhysicalDevice host = host_physical(physical_device);
+    MulciberRequirements result = of_any_version(to, "MulciberRequirements");
+    const MulciberLoadInfo info = load_info(from);
+    const GeneratorOptions options = {.load = load_options(info), .context = info.context};
+    MulciberContext& c = *context;
+    c.requirements = model ? requirements(host, *model->model, options) : requirements(host);
+    const Requirements& found = c.requirements;
+    c.list.clear();
+    for (const Requirement& r : found.list)
+      c.list.push_back({static_cast<MulciberRequirementKind>(r.kind), r.name.c_str(), r.required,
+                        r.available, r.brings.c_str()});
+    c.extensions.clear();
+    for (const std::string& name : found.extensions) c.extensions.push_back(name.c_str());
+    c.obstacles.clear();
+    for (const std::string& obstacle : found.obstacles)
+      c.obstacles += (c.obstacles.empty() ? "" : "\n") + obstacle;
+    const uint32_t size = result.size;
+    result = {.size = size,
+              .requirement_count = static_cast<uint32_t>(c.list.size()),
+              .requirements = c.list.data(),
+              .extension_count = static_cast<uint32_t>(c.extensions.size()),
+              .extensions = c.extensions.data(),
+              .features = found.features,
+              .queue_family = found.queue_family,
+              .fits = found.fits(),
+              .obstacles = c.obstacles.c_str(),
+              .weight_bytes = found.memory.weight_bytes,
+              .context_bytes = found.memory.context_bytes};
+    std::memcpy(to, &result, std::min<size_t>(size, sizeof(result)));
+  });
+}

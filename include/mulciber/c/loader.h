@@ -1,0 +1,57 @@
+/* Mulciber for C: models that are loaded in parts, one in every frame. The rules are those of
+ * mulciber/model_loader.h. C11. */
+#ifndef MULCIBER_C_LOADER_H
+#define MULCIBER_C_LOADER_H
+
+#include "mulciber/c/adapter.h"
+#include "mulciber/c/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct MulciberLoader MulciberLoader; /* loads a model in parts */
+
+typedef struct MulciberLoadProgress {
+  uint64_t done, total; /* bytes of weights */
+  VkBool32 complete;
+} MulciberLoadProgress;
+
+/* Fails for a model that does not fit, before anything is allocated. info: may be NULL. The model
+ * may be destroyed afterwards. */
+MULCIBER_API MulciberStatus mulciber_begin_load(MulciberContext* context, MulciberDevice* device,
+                                                const MulciberModel* model,
+                                                const MulciberLoadInfo* info,
+                                                MulciberLoader** loader);
+
+/* Begins to load with adapters, which all have the size of the first. merge: they are merged into
+ * the weights, as always for models that do not generate text. */
+MULCIBER_API MulciberStatus mulciber_begin_load_adapted(
+    MulciberContext* context, MulciberDevice* device, const MulciberModel* model,
+    const MulciberLoadInfo* info, uint32_t count, const MulciberAdapter* adapters, VkBool32 merge,
+    MulciberLoader** loader);
+
+/* Loads at most `bytes` bytes of weights, or one unit (see ModelLoader::step()) if that is larger.
+ * progress: may be NULL. */
+MULCIBER_API MulciberStatus mulciber_step_load(MulciberContext* context, MulciberLoader* loader,
+                                               uint64_t bytes, MulciberLoadProgress* progress);
+
+/* Makes the object for the kind of the model. Call one of them, once, when loading is complete. */
+MULCIBER_API MulciberStatus mulciber_finish_translator(MulciberContext* context,
+                                                       MulciberLoader* loader,
+                                                       MulciberTranslator** translator);
+MULCIBER_API MulciberStatus mulciber_finish_generator(MulciberContext* context,
+                                                      MulciberLoader* loader,
+                                                      MulciberGenerator** generator);
+MULCIBER_API MulciberStatus mulciber_finish_text_encoder(MulciberContext* context,
+                                                         MulciberLoader* loader,
+                                                         MulciberTextEncoder** encoder);
+
+/* Cancels an incomplete load and frees its device memory. */
+MULCIBER_API void mulciber_destroy_loader(MulciberLoader* loader);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

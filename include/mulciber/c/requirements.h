@@ -1,0 +1,56 @@
+/* Mulciber for C: what the application enables before it creates its device. C11. */
+#ifndef MULCIBER_C_REQUIREMENTS_H
+#define MULCIBER_C_REQUIREMENTS_H
+
+#include "mulciber/c/device.h"
+#include "mulciber/c/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum MulciberRequirementKind {
+  MULCIBER_REQUIREMENT_EXTENSION = 0,
+  MULCIBER_REQUIREMENT_FEATURE = 1,
+  MULCIBER_REQUIREMENT_QUEUE = 2,
+  MULCIBER_REQUIREMENT_LIMIT = 3,
+  MULCIBER_REQUIREMENT_MEMORY = 4,
+  MULCIBER_REQUIREMENT_MAX = 0x7fffffff
+} MulciberRequirementKind;
+
+typedef struct MulciberRequirement {
+  MulciberRequirementKind kind;
+  const char* name;
+  VkBool32 required, available;
+  const char* brings; /* what it is for */
+} MulciberRequirement;
+
+typedef struct MulciberRequirements {
+  uint32_t size;
+  uint32_t requirement_count;
+  const MulciberRequirement* requirements;
+  uint32_t extension_count;                  /* available extensions, to be enabled */
+  const char* const* extensions;             /* for ppEnabledExtensionNames */
+  const VkPhysicalDeviceFeatures2* features; /* for pNext of VkDeviceCreateInfo */
+  uint32_t queue_family;                     /* the first family that supports compute */
+  VkBool32 fits;                             /* the device fits, and the model if given */
+  const char* obstacles;                     /* reasons, one a line; "" if it fits */
+  uint64_t weight_bytes, context_bytes;      /* device memory of the model */
+} MulciberRequirements;
+
+/* model: may be NULL. The returned pointers are valid until the next call with this context. */
+MULCIBER_API MulciberStatus mulciber_requirements(MulciberContext* context,
+                                                  const MulciberPhysicalDevice* physical_device,
+                                                  const MulciberModel* model,
+                                                  MulciberRequirements* requirements);
+
+/* Does what mulciber_requirements() does, for a model with these options. info: may be NULL. */
+MULCIBER_API MulciberStatus mulciber_requirements_with(
+    MulciberContext* context, const MulciberPhysicalDevice* physical_device,
+    const MulciberModel* model, const MulciberLoadInfo* info, MulciberRequirements* requirements);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

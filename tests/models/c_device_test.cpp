@@ -1,0 +1,73 @@
+// Devices and requirements in C: reports are those of C++.
+#include "runtime/device.h"
+#include "tests/c_session.h"
+#include "tests/catch.h"
+#include "tests/small_decoder.h"
+#include "tests/support.h"
+#include "tests/vulkan_host.h"
+
+#include "mulciber/embedding.h"
+#include "mulciber/mulciber_c.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("Requirements in C are those in C++") {
+  VulkanHost host;
+  const Lent lent(host);
+  const Context context;
+  MulciberRequirements found = {sizeof(found)};
+  REQUIRE(mulciber_requirements(context.handle, &lent.physical, nullptr, &found) == MULCIBER_OK);
+  CHECK(found.fits);
+  CHECK(found.queue_family == host.asked.queue_family);
+  REQUIRE(found.requirement_count == host.asked.list.size());
+  for (uint32_t i = 0; i < found.requirement_count; ++i) {
+    CHECK(found.requirements[i].name == host.asked.list[i].name);
+    CHECK((found.requirements[i].available != 0) == host.asked.list[i].available);
+  }
+  CHECK(found.extension_count == host.asked.extensions.size());
+}
+
+TEST_CASE("A device's report and requirements with options in C are those in C++") {
+  const Session session(small_decoder().string());
+  MulciberContext* c = session.c;
+  MulciberDeviceReport report = {sizeof(report)};
+  REQUIRE(mulciber_describe_device(c, session.device, &report) == MULCIBER_OK);
+  const auto device = adopt_device(session.host.lent());
+  const DeviceDescription expected = describe(*device);
+  CHECK(report.name == expected.name);
+  CHECK(report.driver == expected.driver);
+  CHECK((report.software != 0) == expected.software);
+  CHECK(report.occupancy_priority == expected.occupancy_priority);
+  CHECK(report.queue_priority == MULCIBER_QUEUE_PRIORITY_DEFAULT);
+
+  MulciberBorders borders = {sizeof(borders)};
+  REQUIRE(mulciber_borders(c, &borders) == MULCIBER_OK);
+  CHECK((borders.waits_for_stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) != 0);
+  CHECK((borders.shown_to_accesses & VK_ACCESS_HOST_READ_BIT) != 0);
+
+  const Lent lent(session.host);
+  MulciberRequirements some = {sizeof(some)}, more = {sizeof(more)};
+  MulciberLoadInfo load = {sizeof(load)};
+  load.context = 32;
+  REQUIRE(mulciber_requirements_with(c, &lent.physical, session.model, &load, &some) ==
+          MULCIBER_OK);
+  const uint64_t bytes = some.context_bytes;
+  load.context = 96;
+  REQUIRE(mulciber_requirements_with(c, &lent.physical, session.model, &load, &more) ==
+          MULCIBER_OK);
+  CHECK(more.context_bytes > bytes);
+  load.memory_limit = 1000;
+  REQUIRE(mulciber_requirements_with(c, &lent.physical, session.model, &load, &more) ==
+          MULCIBER_OK);
+  CHECK_FALSE(more.fits);
+  CHECK_THAT(more.obstacles, ContainsSubstring("memory"));
+  CHECK(mulciber_describe_device(c, nullptr, &report) == MULCIBER_ERROR_SETTING);
+
+  // A priority out of range is refused, where a device takes one.
+  MulciberDeviceInfo info = lent.info;
+  info.occupancy_priority = 2;
+  MulciberDevice* refused = nullptr;
+  CHECK(mulciber_adopt_device(c, &info, &refused) == MULCIBER_ERROR_SETTING);
+}

@@ -1,0 +1,92 @@
+// Text generation in C: prompts in parts and outputs on the device are those of C++.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "tests/c_destination.h"
+#include "tests/c_session.h"
+#include "tests/catch.h"
+#include "tests/small_decoder.h"
+#include "tests/support.h"
+
+#include "mulciber/embedding.h"
+#include "mulciber/mulciber_c.h"
+
+using namespace mulciber;
+using namespace mulciber::tests;
+
+TEST_CASE("Prompts in parts, logits and states in C are those in C++") {
+  const Session session(small_decoder().string());
+  MulciberContext* c = session.c;
+  MulciberGenerator* generator = nullptr;
+  MulciberTask* task = nullptr;
+  MulciberLoadInfo load = {sizeof(load)};
+  load.context = 64;
+  REQUIRE(mulciber_load_generator(c, session.device, session.model, &load, &generator) ==
+          MULCIBER_OK);
+  const auto device = adopt_device(session.host.lent());
+  TextGenerator same(device, small_decoder().string(), {.context = 64});
+  const uint32_t width = mulciber_generator_width(generator),
+                 vocabulary = mulciber_vocabulary(generator);
+  CHECK(width == same.width());
+  CHECK(vocabulary == same.vocabulary());
+  const Destination rows(*device, uint64_t{2} * width);
+  std::fill_n(const_cast<float*>(rows.floats()), 2 * width, 0.5f);
+  const Destination logits(*device, uint64_t{4} * vocabulary), states(*device, 64ull * width),
+      twin_logits(*device, uint64_t{4} * vocabulary), twin_states(*device, 64ull * width);
+  const MulciberHostBuffer from = c_buffer(rows), to_logits = c_buffer(logits),
+                           to_states = c_buffer(states);
+  MulciberPromptPart parts[2] = {{sizeof(parts[0])}, {sizeof(parts[0])}};
+  parts[0].tokens = 2;
+  parts[0].embeddings = &from;
+  parts[1].text = "and the blue nails";
+  const MulciberGenerationOutputs outputs = {sizeof(outputs), &to_logits, &to_states};
+  MulciberGenerateInfo info = {sizeof(info)};
+  info.max_new_tokens = 4;
+  info.ignore_end = VK_TRUE;
+  REQUIRE(mulciber_begin_generation_of(c, generator, 2, parts, &info, &outputs, &task) ==
+          MULCIBER_OK);
+  session.finish(task);
+  const std::vector<PromptPart> prompt = {{.text = "", .embeddings = rows.buffer, .tokens = 2},
+                                          {.text = "and the blue nails", .embeddings = {}}};
+  GenerationTask twin(same, prompt, {.max_new_tokens = 4, .ignore_end = true},
+                      {.logits = twin_logits.buffer, .states = twin_states.buffer});
+  finish(twin);
+  const Generation expected = twin.result();
+  MulciberText found = {sizeof(found)};
+  REQUIRE(mulciber_so_far(c, task, &found) == MULCIBER_OK);
+  CHECK(found.complete);
+  CHECK(found.text == expected.text);
+  CHECK(std::vector(found.ids, found.ids + found.id_count) == expected.ids);
+  CHECK(std::vector(found.source_ids, found.source_ids + found.source_count) ==
+        expected.prompt_ids);
+  CHECK(found.source_ids[1] == kNoTokenId);
+  CHECK(std::string(found.source_tokens[1]).empty());
+  CHECK(mulciber_steps(task) == 4);
+  CHECK(std::equal(logits.floats(), logits.floats() + 4 * vocabulary, twin_logits.floats()));
+  const size_t known = (expected.prompt_ids.size() + expected.ids.size() - 1) * width;
+  CHECK(std::equal(states.floats(), states.floats() + known, twin_states.floats()));
+  MulciberTask* attention = nullptr;  // embeddings have no ids
+  CHECK(mulciber_begin_attention_of(c, nullptr, generator, task, 0, 0, &attention) ==
+        MULCIBER_ERROR_MODEL);
+  mulciber_destroy_task(task);
+
+  REQUIRE(mulciber_begin_generation(c, generator, "The red hammer", &info, &task) == MULCIBER_OK);
+  session.finish(task);
+  REQUIRE(mulciber_begin_attention_of(c, nullptr, generator, task, 0, 32, &attention) ==
+          MULCIBER_OK);
+  session.finish(attention);
+  CHECK(mulciber_attention_layers(attention, MULCIBER_ATTENTION_DECODER) == 3);
+  mulciber_destroy_task(attention);
+  CHECK(mulciber_begin_attention_of(c, nullptr, nullptr, task, 0, 0, &attention) ==
+        MULCIBER_ERROR_SETTING);
+  MulciberPromptPart empty = {sizeof(empty)};
+  MulciberTask* refused = nullptr;
+  CHECK(mulciber_begin_generation_of(c, generator, 1, &empty, &info, nullptr, &refused) ==
+        MULCIBER_ERROR_SETTING);
+  CHECK(mulciber_begin_generation_of(c, generator, 1, nullptr, &info, nullptr, &refused) ==
+        MULCIBER_ERROR_SETTING);
+  mulciber_destroy_task(task);
+  mulciber_destroy_generator(generator);
+}
