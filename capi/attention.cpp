@@ -30,34 +30,21 @@ Generation so_far_of(GenerationTask& answer) {
 using namespace mulciber;
 using namespace mulciber::c;
 
-MulciberStatus mulciber_begin_attention(MulciberContext* context, MulciberTranslator* translator,
-                                        MulciberTask* translation, MulciberTask** task) {
+MulciberStatus mulciber_begin_attention_maps(MulciberContext* context, MulciberTask* text,
+                                             const MulciberAttentionInfo* from,
+                                             MulciberTask** task) {
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
-    const auto found =
-        given_to(given_to(translation, "translation").translation, "translation").result();
-    auto made =
-        std::make_unique<AttentionTask>(given_to(translator, "translator").translator, found);
-    AttentionTask* attention = made.get();
-    *task = new MulciberTask{.task = std::move(made), .attention = attention};
-  });
-}
-
-MulciberStatus mulciber_begin_attention_of(MulciberContext* context, MulciberTranslator* translator,
-                                           MulciberGenerator* generator, MulciberTask* text,
-                                           uint32_t source_room, uint32_t room,
-                                           MulciberTask** task) {
-  return guarded(context, [&] {
-    given_to(task, "task") = nullptr;
+    const auto info = of_any_version(from, "MulciberAttentionInfo");
     MulciberTask& of = given_to(text, "text");
     if (of.translation)
       *task = task_of(std::make_unique<AttentionTask>(
-          given_to(translator, "translator").translator, so_far_of(of), HeadMasks{},
-          AttentionRoom{.source = source_room, .target = room}));
+          given_to(info.translator, "translator").translator, so_far_of(of), HeadMasks{},
+          AttentionRoom{.source = info.source_room, .target = info.room}));
     else
       *task = task_of(std::make_unique<AttentionTask>(
-          given_to(generator, "generator").generator,
-          so_far_of(given_to(of.generation, "the task's text")), room));
+          given_to(info.generator, "generator").generator,
+          so_far_of(given_to(of.generation, "the task's text")), info.room));
   });
 }
 
@@ -107,4 +94,27 @@ MulciberStatus mulciber_record_attention_buffer(MulciberContext* context, Mulcib
   return guarded(context, [&] {
     attention_of(task).record_attention(commands, host_buffer(buffer), attention_map(map));
   });
+}
+
+// Deprecated names of version 0.1.
+
+MulciberStatus mulciber_begin_attention(MulciberContext* context, MulciberTranslator* translator,
+                                        MulciberTask* translation, MulciberTask** task) {
+  const MulciberStatus status = guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    // Throws where the translation is not done.
+    given_to(given_to(translation, "translation").translation, "translation").result();
+  });
+  if (status != MULCIBER_OK) return status;
+  MulciberAttentionInfo info = {sizeof(info)};
+  info.translator = translator;
+  return mulciber_begin_attention_maps(context, translation, &info, task);
+}
+
+MulciberStatus mulciber_begin_attention_of(MulciberContext* context, MulciberTranslator* translator,
+                                           MulciberGenerator* generator, MulciberTask* text,
+                                           uint32_t source_room, uint32_t room,
+                                           MulciberTask** task) {
+  const MulciberAttentionInfo info = {sizeof(info), source_room, room, translator, generator};
+  return mulciber_begin_attention_maps(context, text, &info, task);
 }

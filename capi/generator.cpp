@@ -65,29 +65,21 @@ uint32_t mulciber_generator_width(const MulciberGenerator* generator) {
 }
 
 MulciberStatus mulciber_begin_generation(MulciberContext* context, MulciberGenerator* generator,
-                                         const char* prompt, const MulciberGenerateInfo* info,
+                                         const char* prompt, const MulciberGenerateInfo* from,
                                          MulciberTask** task) {
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
-    given_to(prompt, "prompt");
-    const std::vector<PromptPart> parts = {{.text = prompt, .embeddings = {}}};
-    *task = answer_task(given_to(generator, "generator"), parts, info, {});
-  });
-}
-
-MulciberStatus mulciber_begin_generation_of(MulciberContext* context, MulciberGenerator* generator,
-                                            uint32_t count, const MulciberPromptPart* parts,
-                                            const MulciberGenerateInfo* info,
-                                            const MulciberGenerationOutputs* outputs,
-                                            MulciberTask** task) {
-  return guarded(context, [&] {
-    given_to(task, "task") = nullptr;
-    std::vector<PromptPart> prompt;
-    const auto* at = reinterpret_cast<const char*>(parts);
-    for (uint32_t i = 0; i < count; ++i, at += given_to(parts, "parts").size)
-      prompt.push_back(prompt_part(reinterpret_cast<const MulciberPromptPart*>(at)));
-    *task =
-        answer_task(given_to(generator, "generator"), prompt, info, generation_outputs(outputs));
+    const auto info = optional_of_any_version(from, "MulciberGenerateInfo");
+    std::vector<PromptPart> parts;
+    if (info.part_count == 0)
+      parts.push_back({.text = &given_to(prompt, "prompt"), .embeddings = {}});
+    else if (prompt)
+      throw SettingError("prompt", "is given beside parts", "give NULL for one of them");
+    const auto* at = reinterpret_cast<const char*>(info.parts);
+    for (uint32_t i = 0; i < info.part_count; ++i, at += given_to(info.parts, "parts").size)
+      parts.push_back(prompt_part(reinterpret_cast<const MulciberPromptPart*>(at)));
+    *task = answer_task(given_to(generator, "generator"), parts, from,
+                        generation_outputs(info.outputs));
   });
 }
 
@@ -120,4 +112,24 @@ MulciberStatus mulciber_restore_snapshot(MulciberContext* context, MulciberGener
     const auto* first = &given_to(static_cast<const std::byte*>(bytes), "bytes");
     given_to(generator, "generator").generator.load_cache(std::span(first, size));
   });
+}
+
+// Deprecated names of version 0.1.
+
+MulciberStatus mulciber_begin_generation_of(MulciberContext* context, MulciberGenerator* generator,
+                                            uint32_t count, const MulciberPromptPart* parts,
+                                            const MulciberGenerateInfo* from,
+                                            const MulciberGenerationOutputs* outputs,
+                                            MulciberTask** task) {
+  MulciberGenerateInfo info = {};
+  const MulciberStatus status = guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    info = optional_of_any_version(from, "MulciberGenerateInfo");
+  });
+  if (status != MULCIBER_OK) return status;
+  info.size = sizeof(info);
+  info.parts = parts;
+  info.part_count = count;
+  info.outputs = outputs;
+  return mulciber_begin_generation(context, generator, nullptr, &info, task);
 }

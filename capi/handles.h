@@ -15,7 +15,7 @@
 struct MulciberContext {
   std::string message;
   mulciber::DeviceDescription description;  // storage of mulciber_describe_device()'s result
-  // Storage that the result of the last mulciber_requirements() points to.
+  // Storage that the result of the last mulciber_query_requirements() points to.
   mulciber::Requirements requirements;
   std::vector<MulciberRequirement> list;
   std::vector<const char*> extensions;

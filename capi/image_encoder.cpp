@@ -77,21 +77,16 @@ MulciberStatus mulciber_begin_image(MulciberContext* context, MulciberImageEncod
                                     MulciberTask** task) {
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
-    *task = task_of(std::make_unique<ImageTask>(given_to(encoder, "encoder").encoder,
-                                                image_of(image), image_options(info)));
-  });
-}
-
-MulciberStatus mulciber_begin_image_of_pixels(MulciberContext* context,
-                                              MulciberImageEncoder* encoder,
-                                              const MulciberHostBuffer* pixels,
-                                              const VkExtent2D* extent,
-                                              const MulciberImageInfo* info, MulciberTask** task) {
-  return guarded(context, [&] {
-    given_to(task, "task") = nullptr;
-    *task = task_of(std::make_unique<ImageTask>(given_to(encoder, "encoder").encoder,
-                                                host_buffer(pixels), given_to(extent, "extent"),
-                                                image_options(info)));
+    ImageEncoder& by = given_to(encoder, "encoder").encoder;
+    const auto given = of_any_version(image, "MulciberImage");
+    if (given.rgb && given.pixels)
+      throw SettingError("image", "has rgb and pixels", "give NULL for one of them");
+    if (given.pixels)
+      *task = task_of(std::make_unique<ImageTask>(by, host_buffer(given.pixels),
+                                                  VkExtent2D{given.width, given.height},
+                                                  image_options(info)));
+    else
+      *task = task_of(std::make_unique<ImageTask>(by, image_of(image), image_options(info)));
   });
 }
 
@@ -136,13 +131,21 @@ MulciberStatus mulciber_begin_picture(MulciberContext* context, MulciberImageEnc
   return mulciber_begin_image(context, encoder, image, info, task);
 }
 
-MulciberStatus mulciber_begin_picture_of_pixels(
-    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
-    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task) {
-  return mulciber_begin_image_of_pixels(context, encoder, pixels, extent, info, task);
-}
-
 MulciberStatus mulciber_describe_picture(MulciberContext* context, const MulciberTask* task,
                                          MulciberImageReport* report) {
   return mulciber_describe_image(context, task, report);
+}
+
+MulciberStatus mulciber_begin_picture_of_pixels(
+    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
+    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task) {
+  MulciberImage image = {sizeof(image)};
+  const MulciberStatus status = guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    image.width = given_to(extent, "extent").width;
+    image.height = extent->height;
+    image.pixels = &given_to(pixels, "pixels");
+  });
+  if (status != MULCIBER_OK) return status;
+  return mulciber_begin_image(context, encoder, &image, info, task);
 }

@@ -15,23 +15,10 @@ using namespace mulciber::c;
 MulciberStatus mulciber_begin_load(MulciberContext* context, MulciberDevice* device,
                                    const MulciberModel* model, const MulciberLoadInfo* from,
                                    MulciberLoader** loader) {
-  return mulciber_begin_load_adapted(context, device, model, from, 0, nullptr, VK_FALSE, loader);
-}
-
-MulciberStatus mulciber_begin_load_adapted(MulciberContext* context, MulciberDevice* device,
-                                           const MulciberModel* model, const MulciberLoadInfo* from,
-                                           uint32_t count, const MulciberAdapter* adapters,
-                                           VkBool32 merge, MulciberLoader** loader) {
   return guarded(context, [&] {
     given_to(loader, "loader") = nullptr;
     const MulciberLoadInfo info = load_info(from);
-    GeneratorOptions options = {.load = load_options(info), .context = info.context};
-    for_each_adapter(count, adapters, [&](const MulciberAdapter& adapter) {
-      options.load.adapters.push_back({.path = &given_to(adapter.path, "path"),
-                                       .name = adapter.name ? adapter.name : "",
-                                       .scale = adapter.scale});
-    });
-    options.load.merge_adapters = merge != 0;
+    const GeneratorOptions options = {.load = load_options(info), .context = info.context};
     *loader = new MulciberLoader{
         ModelLoader(given_to(device, "device").device, given_to(model, "model").model, options)};
   });
@@ -70,3 +57,22 @@ MulciberStatus mulciber_finish_text_encoder(MulciberContext* context, MulciberLo
 }
 
 void mulciber_destroy_loader(MulciberLoader* loader) { delete loader; }
+
+// Deprecated names of version 0.1.
+
+MulciberStatus mulciber_begin_load_adapted(MulciberContext* context, MulciberDevice* device,
+                                           const MulciberModel* model, const MulciberLoadInfo* from,
+                                           uint32_t count, const MulciberAdapter* adapters,
+                                           VkBool32 merge, MulciberLoader** loader) {
+  MulciberLoadInfo info = {};
+  const MulciberStatus status = guarded(context, [&] {
+    given_to(loader, "loader") = nullptr;
+    info = load_info(from);
+  });
+  if (status != MULCIBER_OK) return status;
+  info.size = sizeof(info);
+  info.adapters = adapters;
+  info.adapter_count = count;
+  info.merge_adapters = merge;
+  return mulciber_begin_load(context, device, model, &info, loader);
+}

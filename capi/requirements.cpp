@@ -10,16 +10,10 @@
 using namespace mulciber;
 using namespace mulciber::c;
 
-MulciberStatus mulciber_requirements(MulciberContext* context,
-                                     const MulciberPhysicalDevice* physical_device,
-                                     const MulciberModel* model, MulciberRequirements* to) {
-  return mulciber_requirements_with(context, physical_device, model, nullptr, to);
-}
-
-MulciberStatus mulciber_requirements_with(MulciberContext* context,
-                                          const MulciberPhysicalDevice* physical_device,
-                                          const MulciberModel* model, const MulciberLoadInfo* from,
-                                          MulciberRequirements* to) {
+MulciberStatus mulciber_query_requirements(MulciberContext* context,
+                                           const MulciberPhysicalDevice* physical_device,
+                                           const MulciberModel* model, const MulciberLoadInfo* from,
+                                           MulciberRequirements* to) {
   return guarded(context, [&] {
     const HostPhysicalDevice host = host_physical(physical_device);
     MulciberRequirements result = of_any_version(to, "MulciberRequirements");
@@ -51,4 +45,19 @@ MulciberStatus mulciber_requirements_with(MulciberContext* context,
               .context_bytes = found.memory.context_bytes};
     std::memcpy(to, &result, std::min<size_t>(size, sizeof(result)));
   });
+}
+
+// Deprecated names of version 0.1.
+
+MulciberStatus mulciber_requirements(MulciberContext* context,
+                                     const MulciberPhysicalDevice* physical_device,
+                                     const MulciberModel* model, MulciberRequirements* to) {
+  return mulciber_query_requirements(context, physical_device, model, nullptr, to);
+}
+
+MulciberStatus mulciber_requirements_with(MulciberContext* context,
+                                          const MulciberPhysicalDevice* physical_device,
+                                          const MulciberModel* model, const MulciberLoadInfo* info,
+                                          MulciberRequirements* to) {
+  return mulciber_query_requirements(context, physical_device, model, info, to);
 }

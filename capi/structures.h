@@ -29,6 +29,12 @@ T of_any_version(const T* from, const char* name) {
   return whole;
 }
 
+/// Copies a structure that may be null: all of its fields are 0 then.
+template <typename T>
+T optional_of_any_version(const T* from, const char* name) {
+  return from ? of_any_version(from, name) : T{};
+}
+
 /// Calls `take` for each structure of a list; all have the size of the first.
 template <typename Take>
 void for_each_adapter(uint32_t count, const MulciberAdapter* adapters, const Take& take) {
@@ -104,6 +110,12 @@ inline LoadOptions load_options(const MulciberLoadInfo& info) {
   LoadOptions options = {.half_weights = info.half_weights != 0,
                          .half_activations = info.half_activations != 0,
                          .memory_limit = info.memory_limit};
+  for_each_adapter(info.adapter_count, info.adapters, [&](const MulciberAdapter& adapter) {
+    options.adapters.push_back({.path = &given_to(adapter.path, "path"),
+                                .name = adapter.name ? adapter.name : "",
+                                .scale = adapter.scale});
+  });
+  options.merge_adapters = info.merge_adapters != 0;
   if (info.progress)
     options.on_progress = [call = info.progress, user = info.user](uint64_t done, uint64_t total) {
       call(user, done, total);
@@ -112,7 +124,7 @@ inline LoadOptions load_options(const MulciberLoadInfo& info) {
 }
 
 inline MulciberLoadInfo load_info(const MulciberLoadInfo* info) {
-  return info ? of_any_version(info, "MulciberLoadInfo") : MulciberLoadInfo{};
+  return optional_of_any_version(info, "MulciberLoadInfo");
 }
 
 inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {

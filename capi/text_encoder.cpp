@@ -57,28 +57,43 @@ MulciberStatus mulciber_embed(MulciberContext* context, MulciberTextEncoder* enc
 }
 
 MulciberStatus mulciber_begin_embedding(MulciberContext* context, MulciberTextEncoder* encoder,
-                                        const char* text, const MulciberEmbedInfo* info,
+                                        const char* text, const MulciberEmbedInfo* from,
                                         MulciberTask** task) {
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
-    *task = task_of(std::make_unique<EmbeddingTask>(given_to(encoder, "encoder").encoder,
-                                                    std::string(&given_to(text, "text")),
-                                                    embed_options(info)));
-  });
-}
-
-MulciberStatus mulciber_begin_embedding_of_rows(MulciberContext* context,
-                                                MulciberTextEncoder* encoder,
-                                                const MulciberHostBuffer* rows, uint32_t tokens,
-                                                const MulciberEmbedInfo* info,
-                                                MulciberTask** task) {
-  return guarded(context, [&] {
-    given_to(task, "task") = nullptr;
-    *task = task_of(std::make_unique<EmbeddingTask>(
-        given_to(encoder, "encoder").encoder, host_buffer(rows), tokens, embed_options(info)));
+    TextEncoder& by = given_to(encoder, "encoder").encoder;
+    const auto info = optional_of_any_version(from, "MulciberEmbedInfo");
+    if (text && info.embeddings)
+      throw SettingError("text", "is given beside embeddings", "give NULL for one of them");
+    if (info.embeddings)
+      *task = task_of(std::make_unique<EmbeddingTask>(by, host_buffer(info.embeddings), info.tokens,
+                                                      embed_options(from)));
+    else
+      *task = task_of(std::make_unique<EmbeddingTask>(by, std::string(&given_to(text, "text")),
+                                                      embed_options(from)));
   });
 }
 
 uint32_t mulciber_embedding_tokens(const MulciberTask* task) {
   return task && task->embedding ? task->embedding->tokens() : 0;
+}
+
+// Deprecated names of version 0.1.
+
+MulciberStatus mulciber_begin_embedding_of_rows(MulciberContext* context,
+                                                MulciberTextEncoder* encoder,
+                                                const MulciberHostBuffer* rows, uint32_t tokens,
+                                                const MulciberEmbedInfo* from,
+                                                MulciberTask** task) {
+  MulciberEmbedInfo info = {};
+  const MulciberStatus status = guarded(context, [&] {
+    given_to(task, "task") = nullptr;
+    given_to(rows, "rows");
+    info = optional_of_any_version(from, "MulciberEmbedInfo");
+  });
+  if (status != MULCIBER_OK) return status;
+  info.size = sizeof(info);
+  info.embeddings = rows;
+  info.tokens = tokens;
+  return mulciber_begin_embedding(context, encoder, nullptr, &info, task);
 }

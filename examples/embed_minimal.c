@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   MulciberPhysicalDevice physical = {sizeof(physical), instance, physical_device,
                                      vkGetInstanceProcAddr, application.apiVersion};
   MulciberRequirements asked = {sizeof(asked)};
-  require(mulciber_requirements(context, &physical, model, &asked));
+  require(mulciber_query_requirements(context, &physical, model, NULL, &asked));
   if (!asked.fits) {
     fprintf(stderr, "%s\n", asked.obstacles);
     return 1;

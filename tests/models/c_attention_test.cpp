@@ -22,10 +22,12 @@ TEST_CASE("Attention maps in C go into a buffer of the host's as C++ gives them"
           MULCIBER_OK);
   const char* text = "The old house stands near the river.";
   REQUIRE(mulciber_begin_translation(c, translator, text, nullptr, &translation) == MULCIBER_OK);
-  CHECK(mulciber_begin_attention(c, translator, translation, &attention) ==
-        MULCIBER_ERROR_SETTING);  // the task is not done
   session.finish(translation);
-  REQUIRE(mulciber_begin_attention(c, translator, translation, &attention) == MULCIBER_OK);
+  MulciberAttentionInfo info = {sizeof(info)};
+  CHECK(mulciber_begin_attention_maps(c, translation, &info, &attention) ==
+        MULCIBER_ERROR_SETTING);  // no translator
+  info.translator = translator;
+  REQUIRE(mulciber_begin_attention_maps(c, translation, &info, &attention) == MULCIBER_OK);
   CHECK_FALSE(mulciber_is_recorded(translation));
   mulciber_destroy_task(translation);
   CHECK_FALSE(mulciber_is_recorded(attention));

@@ -18,7 +18,8 @@ TEST_CASE("Requirements in C are those in C++") {
   const Lent lent(host);
   const Context context;
   MulciberRequirements found = {sizeof(found)};
-  REQUIRE(mulciber_requirements(context.handle, &lent.physical, nullptr, &found) == MULCIBER_OK);
+  REQUIRE(mulciber_query_requirements(context.handle, &lent.physical, nullptr, nullptr, &found) ==
+          MULCIBER_OK);
   CHECK(found.fits);
   CHECK(found.queue_family == host.asked.queue_family);
   REQUIRE(found.requirement_count == host.asked.list.size());
@@ -51,15 +52,15 @@ TEST_CASE("A device's report and requirements with options in C are those in C++
   MulciberRequirements some = {sizeof(some)}, more = {sizeof(more)};
   MulciberLoadInfo load = {sizeof(load)};
   load.context = 32;
-  REQUIRE(mulciber_requirements_with(c, &lent.physical, session.model, &load, &some) ==
+  REQUIRE(mulciber_query_requirements(c, &lent.physical, session.model, &load, &some) ==
           MULCIBER_OK);
   const uint64_t bytes = some.context_bytes;
   load.context = 96;
-  REQUIRE(mulciber_requirements_with(c, &lent.physical, session.model, &load, &more) ==
+  REQUIRE(mulciber_query_requirements(c, &lent.physical, session.model, &load, &more) ==
           MULCIBER_OK);
   CHECK(more.context_bytes > bytes);
   load.memory_limit = 1000;
-  REQUIRE(mulciber_requirements_with(c, &lent.physical, session.model, &load, &more) ==
+  REQUIRE(mulciber_query_requirements(c, &lent.physical, session.model, &load, &more) ==
           MULCIBER_OK);
   CHECK_FALSE(more.fits);
   CHECK_THAT(more.obstacles, ContainsSubstring("memory"));

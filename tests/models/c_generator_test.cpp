@@ -45,8 +45,11 @@ TEST_CASE("Prompts in parts, logits and states in C are those in C++") {
   MulciberGenerateInfo info = {sizeof(info)};
   info.max_new_tokens = 4;
   info.ignore_end = VK_TRUE;
-  REQUIRE(mulciber_begin_generation_of(c, generator, 2, parts, &info, &outputs, &task) ==
-          MULCIBER_OK);
+  MulciberGenerateInfo in_parts = info;
+  in_parts.parts = parts;
+  in_parts.part_count = 2;
+  in_parts.outputs = &outputs;
+  REQUIRE(mulciber_begin_generation(c, generator, nullptr, &in_parts, &task) == MULCIBER_OK);
   session.finish(task);
   const std::vector<PromptPart> prompt = {{.text = "", .embeddings = rows.buffer, .tokens = 2},
                                           {.text = "and the blue nails", .embeddings = {}}};
@@ -68,24 +71,33 @@ TEST_CASE("Prompts in parts, logits and states in C are those in C++") {
   const size_t known = (expected.prompt_ids.size() + expected.ids.size() - 1) * width;
   CHECK(std::equal(states.floats(), states.floats() + known, twin_states.floats()));
   MulciberTask* attention = nullptr;  // embeddings have no ids
-  CHECK(mulciber_begin_attention_of(c, nullptr, generator, task, 0, 0, &attention) ==
-        MULCIBER_ERROR_MODEL);
+  MulciberAttentionInfo maps = {sizeof(maps)};
+  maps.generator = generator;
+  CHECK(mulciber_begin_attention_maps(c, task, &maps, &attention) == MULCIBER_ERROR_MODEL);
   mulciber_destroy_task(task);
 
   REQUIRE(mulciber_begin_generation(c, generator, "The red hammer", &info, &task) == MULCIBER_OK);
   session.finish(task);
-  REQUIRE(mulciber_begin_attention_of(c, nullptr, generator, task, 0, 32, &attention) ==
-          MULCIBER_OK);
+  maps.room = 32;
+  REQUIRE(mulciber_begin_attention_maps(c, task, &maps, &attention) == MULCIBER_OK);
   session.finish(attention);
   CHECK(mulciber_attention_layers(attention, MULCIBER_ATTENTION_DECODER) == 3);
   mulciber_destroy_task(attention);
-  CHECK(mulciber_begin_attention_of(c, nullptr, nullptr, task, 0, 0, &attention) ==
-        MULCIBER_ERROR_SETTING);
+  maps.generator = nullptr;
+  CHECK(mulciber_begin_attention_maps(c, task, &maps, &attention) == MULCIBER_ERROR_SETTING);
   MulciberPromptPart empty = {sizeof(empty)};
   MulciberTask* refused = nullptr;
-  CHECK(mulciber_begin_generation_of(c, generator, 1, &empty, &info, nullptr, &refused) ==
+  in_parts = info;
+  in_parts.part_count = 1;
+  for (const MulciberPromptPart* none : {&empty, static_cast<MulciberPromptPart*>(nullptr)}) {
+    in_parts.parts = none;
+    CHECK(mulciber_begin_generation(c, generator, nullptr, &in_parts, &refused) ==
+          MULCIBER_ERROR_SETTING);
+  }
+  in_parts.parts = parts;
+  CHECK(mulciber_begin_generation(c, generator, "and a text", &in_parts, &refused) ==
         MULCIBER_ERROR_SETTING);
-  CHECK(mulciber_begin_generation_of(c, generator, 1, nullptr, &info, nullptr, &refused) ==
+  CHECK(mulciber_begin_generation(c, generator, nullptr, &info, &refused) ==
         MULCIBER_ERROR_SETTING);
   mulciber_destroy_task(task);
   mulciber_destroy_generator(generator);

@@ -28,7 +28,7 @@ Image drawn_image(uint32_t width, uint32_t height) {
 }
 
 MulciberImage image_in_c(const Image& image) {
-  return {sizeof(MulciberImage), image.width, image.height, image.rgb.data()};
+  return {sizeof(MulciberImage), image.width, image.height, image.rgb.data(), nullptr};
 }
 
 struct Seeing : Session {
@@ -119,9 +119,9 @@ TEST_CASE("Pixels of the host's own are read in C where they are") {
   for (size_t i = 0; i < count; ++i) std::memcpy(words + i * 4, &image.rgb[i * 3], 3);
   MulciberHostBuffer from = c_buffer(pixels);
   const VkExtent2D extent = {image.width, image.height};
+  MulciberImage given = {sizeof(given), extent.width, extent.height, nullptr, &from};
   MulciberTask* task = nullptr;
-  REQUIRE(mulciber_begin_image_of_pixels(c, seeing.encoder, &from, &extent, nullptr, &task) ==
-          MULCIBER_OK);
+  REQUIRE(mulciber_begin_image(c, seeing.encoder, &given, nullptr, &task) == MULCIBER_OK);
   seeing.finish(task);
   const MulciberImageReport report = seeing.report(task);
   CHECK(report.layers == 0);
@@ -130,9 +130,11 @@ TEST_CASE("Pixels of the host's own are read in C where they are") {
   CHECK(vector == twin.embed(image).values);
   mulciber_destroy_task(task);
   from.bytes -= 4;
-  CHECK(mulciber_begin_image_of_pixels(c, seeing.encoder, &from, &extent, nullptr, &task) ==
-        MULCIBER_ERROR_SETTING);
+  CHECK(mulciber_begin_image(c, seeing.encoder, &given, nullptr, &task) == MULCIBER_ERROR_SETTING);
   CHECK(task == nullptr);
+  given.rgb = image.rgb.data();
+  CHECK(mulciber_begin_image(c, seeing.encoder, &given, nullptr, &task) == MULCIBER_ERROR_SETTING);
+  CHECK_THAT(mulciber_message(c), ContainsSubstring("rgb and pixels"));
 }
 
 TEST_CASE("What is no image is refused in C with the reason") {

@@ -52,6 +52,7 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   MULCIBER_SIZE(MulciberImageReport)
   MULCIBER_SIZE(MulciberPatchMap)
   MULCIBER_SIZE(MulciberAdapter)
+  MULCIBER_SIZE(MulciberAttentionInfo)
 #undef MULCIBER_SIZE
   if (sizeof(void*) != 8) MULCIBER_SKIP("the record is of 64-bit processors");
   std::ifstream recorded(source_dir() / "tests/data/c_interface_sizes.txt");

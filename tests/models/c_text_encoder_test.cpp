@@ -100,7 +100,10 @@ TEST_CASE("Vectors in slices in C are those in C++") {
   const Destination rows(*device, uint64_t{3} * columns);
   std::fill_n(const_cast<float*>(rows.floats()), 3 * columns, 0.25f);
   MulciberHostBuffer from = c_buffer(rows);
-  REQUIRE(mulciber_begin_embedding_of_rows(c, encoder, &from, 3, nullptr, &task) == MULCIBER_OK);
+  MulciberEmbedInfo info = {sizeof(info)};
+  info.embeddings = &from;
+  info.tokens = 3;
+  REQUIRE(mulciber_begin_embedding(c, encoder, nullptr, &info, &task) == MULCIBER_OK);
   session.finish(task);
   REQUIRE(mulciber_vector(c, task, vector.data()) == MULCIBER_OK);
   mulciber_destroy_task(task);
@@ -109,8 +112,8 @@ TEST_CASE("Vectors in slices in C are those in C++") {
   finish(twin);
   CHECK(vector == twin.result().values);
   from.bytes -= 4;
-  CHECK(mulciber_begin_embedding_of_rows(c, encoder, &from, 3, nullptr, &task) ==
-        MULCIBER_ERROR_SETTING);
+  CHECK(mulciber_begin_embedding(c, encoder, nullptr, &info, &task) == MULCIBER_ERROR_SETTING);
+  CHECK(mulciber_begin_embedding(c, encoder, "A text.", &info, &task) == MULCIBER_ERROR_SETTING);
   CHECK(task == nullptr);
   mulciber_destroy_text_encoder(encoder);
 }

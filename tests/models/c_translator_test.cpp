@@ -77,8 +77,10 @@ TEST_CASE("A translation under way tells its text and its beams in C as in C++")
 
   // Maps of a growing text: first of the source with one token, then of the whole text.
   MulciberTask* attention = nullptr;
-  REQUIRE(mulciber_begin_attention_of(c, translator, nullptr, task, 0, 64, &attention) ==
-          MULCIBER_OK);
+  MulciberAttentionInfo maps = {sizeof(maps)};
+  maps.translator = translator;
+  maps.room = 64;
+  REQUIRE(mulciber_begin_attention_maps(c, task, &maps, &attention) == MULCIBER_OK);
   CHECK(mulciber_restart_attention(c, attention, task) == MULCIBER_ERROR_SETTING);  // not done
   session.finish(attention);
   VkExtent2D before, after;

@@ -302,10 +302,11 @@ TEST_CASE("Adapters in C are those in C++") {
                                    {sizeof(MulciberAdapter), 1, some.c_str(), "some"}};
   MulciberLoadInfo load = {sizeof(load)};
   load.context = 48;
+  load.adapters = files;
+  load.adapter_count = 2;
   MulciberLoader* loader = nullptr;
   MulciberGenerator* generator = nullptr;
-  REQUIRE(mulciber_begin_load_adapted(c, session.device, session.model, &load, 2, files, VK_FALSE,
-                                      &loader) == MULCIBER_OK);
+  REQUIRE(mulciber_begin_load(c, session.device, session.model, &load, &loader) == MULCIBER_OK);
   MulciberLoadProgress progress = {};
   while (!progress.complete)
     REQUIRE(mulciber_step_load(c, loader, 1 << 20, &progress) == MULCIBER_OK);

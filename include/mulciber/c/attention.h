@@ -22,22 +22,21 @@ typedef struct MulciberAttentionMap {
   uint32_t layer, head;
 } MulciberAttentionMap;
 
-/* translation: a task of this translator that is done; it may be destroyed afterwards. The maps
- * exist from the end of the new task's last slice until it is destroyed. */
-MULCIBER_API MulciberStatus mulciber_begin_attention(MulciberContext* context,
-                                                     MulciberTranslator* translator,
-                                                     MulciberTask* translation,
-                                                     MulciberTask** task);
+/* The model that made a text, and the rooms of a task: tokens of the longest source and text that
+ * it is restarted with; 0: as many as the first has. source_room: for translations only. */
+typedef struct MulciberAttentionInfo {
+  uint32_t size;
+  uint32_t source_room, room;
+  MulciberTranslator* translator; /* NULL for a generator's text */
+  MulciberGenerator* generator;   /* NULL for a translation */
+} MulciberAttentionInfo;
 
-/* text: a translation of the translator or an answer of the generator, finished or running, which
- * may be destroyed afterwards; the other of translator and generator is NULL. source_room, room:
- * tokens of the longest texts that the task is restarted with; 0: as many as this one has.
- * source_room: for translations only. */
-MULCIBER_API MulciberStatus mulciber_begin_attention_of(MulciberContext* context,
-                                                        MulciberTranslator* translator,
-                                                        MulciberGenerator* generator,
-                                                        MulciberTask* text, uint32_t source_room,
-                                                        uint32_t room, MulciberTask** task);
+/* text: a translation or an answer, finished or running, which may be destroyed afterwards. The
+ * maps exist from the end of the new task's last slice until it is destroyed. */
+MULCIBER_API MulciberStatus mulciber_begin_attention_maps(MulciberContext* context,
+                                                          MulciberTask* text,
+                                                          const MulciberAttentionInfo* info,
+                                                          MulciberTask** task);
 
 /* Starts the task again for another text of that model, for instance the same one some tokens
  * later. The task must be done; neither allocates device memory nor compiles. */
@@ -70,6 +69,21 @@ MULCIBER_API MulciberStatus mulciber_record_attention_buffer(MulciberContext* co
                                                              VkCommandBuffer commands,
                                                              const MulciberHostBuffer* buffer,
                                                              const MulciberAttentionMap* map);
+
+/* ---- Deprecated names of version 0.1 ---- */
+
+MULCIBER_DEPRECATED("use mulciber_begin_attention_maps")
+MULCIBER_API MulciberStatus mulciber_begin_attention(MulciberContext* context,
+                                                     MulciberTranslator* translator,
+                                                     MulciberTask* translation,
+                                                     MulciberTask** task);
+
+MULCIBER_DEPRECATED("use mulciber_begin_attention_maps")
+MULCIBER_API MulciberStatus mulciber_begin_attention_of(MulciberContext* context,
+                                                        MulciberTranslator* translator,
+                                                        MulciberGenerator* generator,
+                                                        MulciberTask* text, uint32_t source_room,
+                                                        uint32_t room, MulciberTask** task);
 
 #ifdef __cplusplus
 }

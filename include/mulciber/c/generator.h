@@ -59,20 +59,18 @@ typedef struct MulciberGenerateInfo {
   void (*on_text)(void* user, const char* text, size_t bytes);
   void* user;
   const MulciberGrammar* grammar; /* guided decoding; NULL: any text */
+  /* A prompt in parts instead of a text; all have the size of the first. */
+  const MulciberPromptPart* parts;
+  uint32_t part_count;
+  const MulciberGenerationOutputs* outputs; /* NULL: none */
 } MulciberGenerateInfo;
 
-/* info: may be NULL. */
+/* prompt: NULL where the prompt is in MulciberGenerateInfo::parts. info: may be NULL. */
 MULCIBER_API MulciberStatus mulciber_begin_generation(MulciberContext* context,
                                                       MulciberGenerator* generator,
                                                       const char* prompt,
                                                       const MulciberGenerateInfo* info,
                                                       MulciberTask** task);
-
-/* All parts have the size of the first. info, outputs: may be NULL. */
-MULCIBER_API MulciberStatus
-mulciber_begin_generation_of(MulciberContext* context, MulciberGenerator* generator, uint32_t count,
-                             const MulciberPromptPart* parts, const MulciberGenerateInfo* info,
-                             const MulciberGenerationOutputs* outputs, MulciberTask** task);
 
 /* ---- Snapshots ---- */
 
@@ -90,6 +88,14 @@ MULCIBER_API MulciberStatus mulciber_take_snapshot(MulciberContext* context,
 MULCIBER_API MulciberStatus mulciber_restore_snapshot(MulciberContext* context,
                                                       MulciberGenerator* generator,
                                                       const void* bytes, size_t size);
+
+/* ---- Deprecated names of version 0.1 ---- */
+
+MULCIBER_DEPRECATED("use mulciber_begin_generation and MulciberGenerateInfo::parts")
+MULCIBER_API MulciberStatus
+mulciber_begin_generation_of(MulciberContext* context, MulciberGenerator* generator, uint32_t count,
+                             const MulciberPromptPart* parts, const MulciberGenerateInfo* info,
+                             const MulciberGenerationOutputs* outputs, MulciberTask** task);
 
 #ifdef __cplusplus
 }

@@ -21,11 +21,15 @@ MULCIBER_API MulciberStatus mulciber_load_image_encoder(MulciberContext* context
                                                         MulciberImageEncoder** encoder);
 MULCIBER_API void mulciber_destroy_image_encoder(MulciberImageEncoder* encoder);
 
-/* RGB pixels of three bytes, row by row from the top. */
+/* Pixels row by row from the top: in memory, or in a buffer. */
 typedef struct MulciberImage {
   uint32_t size;
   uint32_t width, height;
-  const uint8_t* rgb; /* height * width * 3 */
+  const uint8_t* rgb; /* height * width * 3 bytes */
+  /* Otherwise, rgb NULL: pixels in the model's input size, for instance those of a frame, as
+   * R8G8B8A8 without padding, in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the
+   * first slice copies. */
+  const MulciberHostBuffer* pixels;
 } MulciberImage;
 
 typedef struct MulciberImageInfo {
@@ -35,19 +39,13 @@ typedef struct MulciberImageInfo {
   VkBool32 attention; /* keep the attention maps of all layers and heads */
 } MulciberImageInfo;
 
-/* Resizes and crops the image, on the CPU; it is not read afterwards. info: may be NULL. */
+/* Resizes and crops an image in memory, on the CPU; it is not read afterwards.
+ * info: may be NULL. */
 MULCIBER_API MulciberStatus mulciber_begin_image(MulciberContext* context,
                                                  MulciberImageEncoder* encoder,
                                                  const MulciberImage* image,
                                                  const MulciberImageInfo* info,
                                                  MulciberTask** task);
-
-/* Takes pixels in the model's input size, for instance those of a frame: `extent` pixels of
- * R8G8B8A8 without padding, in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first
- * slice copies. */
-MULCIBER_API MulciberStatus mulciber_begin_image_of_pixels(
-    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
-    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task);
 
 typedef struct MulciberImageReport {
   uint32_t size;
@@ -100,7 +98,7 @@ MULCIBER_API MulciberStatus mulciber_begin_picture(MulciberContext* context,
                                                    const MulciberImageInfo* info,
                                                    MulciberTask** task);
 
-MULCIBER_DEPRECATED("use mulciber_begin_image_of_pixels")
+MULCIBER_DEPRECATED("use mulciber_begin_image and MulciberImage::pixels")
 MULCIBER_API MulciberStatus mulciber_begin_picture_of_pixels(
     MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
     const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task);

@@ -24,13 +24,6 @@ MULCIBER_API MulciberStatus mulciber_begin_load(MulciberContext* context, Mulcib
                                                 const MulciberLoadInfo* info,
                                                 MulciberLoader** loader);
 
-/* Begins to load with adapters, which all have the size of the first. merge: they are merged into
- * the weights, as always for models that do not generate text. */
-MULCIBER_API MulciberStatus mulciber_begin_load_adapted(
-    MulciberContext* context, MulciberDevice* device, const MulciberModel* model,
-    const MulciberLoadInfo* info, uint32_t count, const MulciberAdapter* adapters, VkBool32 merge,
-    MulciberLoader** loader);
-
 /* Loads at most `bytes` bytes of weights, or one unit (see ModelLoader::step()) if that is larger.
  * progress: may be NULL. */
 MULCIBER_API MulciberStatus mulciber_step_load(MulciberContext* context, MulciberLoader* loader,
@@ -49,6 +42,14 @@ MULCIBER_API MulciberStatus mulciber_finish_text_encoder(MulciberContext* contex
 
 /* Cancels an incomplete load and frees its device memory. */
 MULCIBER_API void mulciber_destroy_loader(MulciberLoader* loader);
+
+/* ---- Deprecated names of version 0.1 ---- */
+
+MULCIBER_DEPRECATED("use mulciber_begin_load and MulciberLoadInfo::adapters")
+MULCIBER_API MulciberStatus mulciber_begin_load_adapted(
+    MulciberContext* context, MulciberDevice* device, const MulciberModel* model,
+    const MulciberLoadInfo* info, uint32_t count, const MulciberAdapter* adapters, VkBool32 merge,
+    MulciberLoader** loader);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #ifndef MULCIBER_C_MODEL_H
 #define MULCIBER_C_MODEL_H
 
+#include "mulciber/c/adapter.h"
 #include "mulciber/c/context.h"
 
 #ifdef __cplusplus
@@ -39,6 +40,10 @@ typedef struct MulciberLoadInfo {
   uint64_t memory_limit;     /* bytes; 0: what the device has available */
   void (*progress)(void* user, uint64_t done, uint64_t total); /* bytes of weights; may be NULL */
   void* user;
+  const MulciberAdapter* adapters; /* all have the size of the first */
+  uint32_t adapter_count;
+  /* Merge adapters into the weights, as always for models that do not generate text. */
+  VkBool32 merge_adapters;
 } MulciberLoadInfo;
 
 #ifdef __cplusplus

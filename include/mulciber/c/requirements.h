@@ -38,13 +38,21 @@ typedef struct MulciberRequirements {
   uint64_t weight_bytes, context_bytes;      /* device memory of the model */
 } MulciberRequirements;
 
-/* model: may be NULL. The returned pointers are valid until the next call with this context. */
+/* model: may be NULL. info: how it will be loaded; may be NULL. The returned pointers are valid
+ * until the next call with this context. */
+MULCIBER_API MulciberStatus mulciber_query_requirements(
+    MulciberContext* context, const MulciberPhysicalDevice* physical_device,
+    const MulciberModel* model, const MulciberLoadInfo* info, MulciberRequirements* requirements);
+
+/* ---- Deprecated names of version 0.1 ---- */
+
+MULCIBER_DEPRECATED("use mulciber_query_requirements")
 MULCIBER_API MulciberStatus mulciber_requirements(MulciberContext* context,
                                                   const MulciberPhysicalDevice* physical_device,
                                                   const MulciberModel* model,
                                                   MulciberRequirements* requirements);
 
-/* Does what mulciber_requirements() does, for a model with these options. info: may be NULL. */
+MULCIBER_DEPRECATED("use mulciber_query_requirements")
 MULCIBER_API MulciberStatus mulciber_requirements_with(
     MulciberContext* context, const MulciberPhysicalDevice* physical_device,
     const MulciberModel* model, const MulciberLoadInfo* info, MulciberRequirements* requirements);

@@ -28,6 +28,10 @@ typedef struct MulciberEmbedInfo {
   uint32_t size;
   VkBool32 refuse_long; /* texts with too many tokens are an error instead of truncated */
   const char* prompt;   /* prefix of every text; NULL: from the model's files */
+  /* For tasks, instead of a text: `tokens` token embeddings of mulciber_embedding_width() floats,
+   * in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first slice copies. */
+  const MulciberHostBuffer* embeddings;
+  uint32_t tokens;
 } MulciberEmbedInfo;
 
 /* Computes embeddings of `count` texts, one after another. Pooling and normalization are those of
@@ -38,20 +42,21 @@ MULCIBER_API MulciberStatus mulciber_embed(MulciberContext* context, MulciberTex
 
 /* ---- In slices ---- */
 
-/* info: may be NULL. */
+/* text: NULL where there are MulciberEmbedInfo::embeddings. info: may be NULL. */
 MULCIBER_API MulciberStatus mulciber_begin_embedding(MulciberContext* context,
                                                      MulciberTextEncoder* encoder, const char* text,
                                                      const MulciberEmbedInfo* info,
                                                      MulciberTask** task);
 
-/* Takes token embeddings instead of a text: rows of mulciber_embedding_width() floats, in a buffer
- * made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first slice copies. */
+/* Tokens of the text of such a task; 0 for other tasks. */
+MULCIBER_API uint32_t mulciber_embedding_tokens(const MulciberTask* task);
+
+/* ---- Deprecated names of version 0.1 ---- */
+
+MULCIBER_DEPRECATED("use mulciber_begin_embedding and MulciberEmbedInfo::embeddings")
 MULCIBER_API MulciberStatus mulciber_begin_embedding_of_rows(
     MulciberContext* context, MulciberTextEncoder* encoder, const MulciberHostBuffer* rows,
     uint32_t tokens, const MulciberEmbedInfo* info, MulciberTask** task);
-
-/* Tokens of the text of such a task; 0 for other tasks. */
-MULCIBER_API uint32_t mulciber_embedding_tokens(const MulciberTask* task);
 
 #ifdef __cplusplus
 }
