@@ -78,8 +78,8 @@ MulciberStatus mulciber_begin_generation(MulciberContext* context, MulciberGener
     const auto* at = reinterpret_cast<const char*>(info.parts);
     for (uint32_t i = 0; i < info.part_count; ++i, at += given_to(info.parts, "parts").size)
       parts.push_back(prompt_part(reinterpret_cast<const MulciberPromptPart*>(at)));
-    *task = answer_task(given_to(generator, "generator"), parts, from,
-                        generation_outputs(info.outputs));
+    *task = completion_task(given_to(generator, "generator"), parts, from,
+                            generation_outputs(info.outputs));
   });
 }
 

@@ -148,10 +148,10 @@ inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
 }
 
 /// Also stores the text in the task, for mulciber_text().
-inline MulciberTask* answer_task(MulciberGenerator& generator,
-                                 const std::vector<PromptPart>& prompt,
-                                 const MulciberGenerateInfo* info,
-                                 const GenerationOutputs& outputs) {
+inline MulciberTask* completion_task(MulciberGenerator& generator,
+                                     const std::vector<PromptPart>& prompt,
+                                     const MulciberGenerateInfo* info,
+                                     const GenerationOutputs& outputs) {
   auto kept = std::make_unique<MulciberTask>();
   GenerateOptions options = generate_options(info);
   options.adapters = generator.adapters;

@@ -8,7 +8,7 @@
 
 #include "apps/cli/language_model.h"
 #include "base/clock.h"
-#include "models/generation/answer_grammar.h"
+#include "models/generation/completion_grammar.h"
 #include "models/generation/language_model.h"
 #include "models/generation/sequence_batch.h"
 #include "text/tokenizer.h"
@@ -47,7 +47,7 @@ class GrammarBench {
   void turn(uint64_t seed, GrammarRuns& to) {
     const auto begin = Clock::now();
     const Grammar grammar = *chosen_grammar(options_.answer);
-    AnswerGrammar answer(grammars_.masks(grammar), {});
+    CompletionGrammar answer(grammars_.masks(grammar), {});
     answer.next();
     to.begin.push_back(seconds_since(begin));
     const SequenceResult result = run(seed, options_.tokens, &answer, to.with);
@@ -61,7 +61,7 @@ class GrammarBench {
   }
 
  private:
-  SequenceResult run(uint64_t seed, uint32_t tokens, AnswerGrammar* grammar, StepTimes& to) {
+  SequenceResult run(uint64_t seed, uint32_t tokens, CompletionGrammar* grammar, StepTimes& to) {
     SequenceRequest request;
     request.prompts.resize(1);
     // The time does not depend on the ids, so any will do.

@@ -137,8 +137,9 @@ bool Chat::ask(const std::string& question) {
 
 bool Chat::answer() {
   try {
-    const ChatAnswer answer = generate_(template_.render(messages_, options_),
-                                        [this](std::string_view piece) { terminal_.write(piece); });
+    const ChatCompletion answer =
+        generate_(template_.render(messages_, options_),
+                  [this](std::string_view piece) { terminal_.write(piece); });
     terminal_.write("\n");
     // A question that was stopped before its answer began was a mistake, and many templates refuse
     // two questions in a row.

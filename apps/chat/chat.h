@@ -23,7 +23,7 @@ class ChatTerminal {
   virtual void notice(std::string_view line) = 0;
 };
 
-struct ChatAnswer {
+struct ChatCompletion {
   std::string text;
   bool stopped = false;       // by Ctrl-C; the text is what came until then
   bool context_full = false;  // the text ends where the context does
@@ -32,7 +32,7 @@ struct ChatAnswer {
 
 /// Continues a rendered conversation; on_text gets each piece of the answer. May throw ModelError,
 /// for example when the conversation leaves no room in the context.
-using ChatGenerate = std::function<ChatAnswer(
+using ChatGenerate = std::function<ChatCompletion(
     const std::string& prompt, const std::function<void(std::string_view)>& on_text)>;
 
 /// The images of a conversation, where the model sees any.

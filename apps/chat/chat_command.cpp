@@ -99,8 +99,8 @@ int run(const ChatArguments& options) {
                       generator.context(), result.left_out);
     left_out = result.left_out;
     if (options.stats) note += (note.empty() ? "" : "\n") + in_words(generator.statistics());
-    return ChatAnswer{text, result.end == GenerateEnd::kCancelled,
-                      result.end == GenerateEnd::kContextFull, note};
+    return ChatCompletion{text, result.end == GenerateEnd::kCancelled,
+                          result.end == GenerateEnd::kContextFull, note};
   };
   Console console;
   chat.emplace(chat_template, generate, console, options.conversation.system, ChatRenderOptions{},

@@ -28,7 +28,7 @@ struct ServeArguments {
   std::string key_file;
   uint32_t port = 8080, clients = 128, body_mebibytes = 8, waiting = 64, tokens = 0, seconds = 600,
            attention_tokens = 512, stop_seconds = 30, header_seconds = 10, body_seconds = 60;
-  bool log_json = false, reuse_answers = false;
+  bool log_json = false, reuse_completions = false;
   uint32_t reopen = 5, responses = 1000;
 };
 
@@ -132,7 +132,7 @@ int run_server(ServeArguments& options) {
                      responses,
                      {.most_seconds = static_cast<int>(options.seconds),
                       .most_tokens = options.tokens,
-                      .reuse_answers = options.reuse_answers,
+                      .reuse_completions = options.reuse_completions,
                       .prompt_lookup = options.speculation.prompt_lookup,
                       .draft_tokens = options.speculation.draft_tokens},
                      options.attention_tokens};
@@ -232,9 +232,11 @@ void add_serve(Command& app, int& code) {
                   "how messages become a prompt: a name (see `mulciber chat --help`) or a file of "
                   "Jinja (default: the model's own)")
       .type_name("NAME|FILE");
-  command.add_flag("--reuse-answers", options->reuse_answers,
-                   "take an answer that comes back as history as it was computed; its continuation "
-                   "may then differ in rounding");
+  command.add_flag("--reuse-completions", options->reuse_completions,
+                   "take a completion that comes back as history as it was computed; its "
+                   "continuation may then differ in rounding");
+  command.add_flag("--reuse-answers", options->reuse_completions, "deprecated: --reuse-completions")
+      .group("");
   command.add_flag("--log-json", options->log_json, "an object a line as log, for programs");
   add_speculation_options(command, options->speculation);
   serve::add_limits(command, *options);

@@ -31,7 +31,7 @@ struct BatchGeneratorOptions {
   /// `sequences`. Pages are allocated as sequences grow, and a shared prefix is stored once, so
   /// many short sequences fit in the memory of few contexts. Models with a sliding window in every
   /// layer free the pages before the window. When pages run out, the request submitted last is
-  /// preempted and computed again later; its answer does not change. Less than a context throws
+  /// preempted and computed again later; its completion does not change. Less than a context throws
   /// SettingError.
   uint64_t cache_tokens = 0;
   /// Chunked prefill: the most prompt tokens of one step, so that running sequences need not wait
@@ -48,7 +48,7 @@ struct BatchGeneratorOptions {
   };
 };
 
-/// A token of an answer.
+/// A token of a completion.
 struct BatchToken {
   uint32_t id = 0;
   /// Text that this token makes final: whole UTF-8 characters. Empty while a character is
@@ -67,30 +67,33 @@ struct BatchRequest {
   /// tokens: tokenize the result of expand_prompt().
   std::vector<std::shared_ptr<const PreparedImage>> images;
   std::optional<Sampling> sampling;  // none: default_sampling()
-  /// Random number stream: give each answer drawn with one seed its own.
+  /// Random number stream: give each completion drawn with one seed its own.
   uint32_t stream = 0;
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
-  std::vector<std::string> stop;  // texts that end the answer and are not part of it
+  std::vector<std::string> stop;  // texts that end the completion and are not part of it
   bool ignore_end = false;
-  /// When the prompt continues an earlier answer (the next turn of a conversation), reuse the keys
-  /// and values that decode steps computed for that answer, while they are cached. Reuse is faster,
-  /// but decode rounds sums differently from prefill: the answer then no longer depends on the
-  /// request alone, and tokens whose probabilities are equal to within rounding may be chosen
-  /// differently.
-  bool reuse_answers = false;
+  /// When the prompt continues an earlier completion (the next turn of a conversation), reuse the
+  /// keys and values that decode steps computed for that completion, while they are cached. Reuse
+  /// is faster, but decode rounds sums differently from prefill: the completion then no longer
+  /// depends on the request alone, and tokens whose probabilities are equal to within rounding may
+  /// be chosen differently.
+  union {
+    bool reuse_completions = false;
+    bool reuse_answers [[deprecated("use reuse_completions")]];
+  };
   /// Biases added to the logits of these ids, after penalties; -infinity forbids an id. At most
   /// kMostLogitBiases.
   std::vector<std::pair<uint32_t, float>> logit_bias;
-  /// Grammar of the answer, see GenerateOptions::grammar.
+  /// Grammar of the completion, see GenerateOptions::grammar.
   std::optional<Grammar> grammar;
   /// Adapters of this request, see GenerateOptions::adapters. Requests of one batch may use
   /// different ones.
   std::optional<std::vector<AdapterScale>> adapters;
   /// Speculative decoding: prompt_lookup and draft_tokens are those of GenerateOptions; draft uses
   /// the generator's draft model, if it has one. Free slots verify the draft tokens within the
-  /// step, by the kernels and with the order of sums of a decode step, so an answer equals the one
-  /// without speculative decoding bit for bit. No tokens are drafted while all slots are taken, nor
-  /// for models whose layers keep a recurrent state.
+  /// step, by the kernels and with the order of sums of a decode step, so a completion equals the
+  /// one without speculative decoding bit for bit. No tokens are drafted while all slots are taken,
+  /// nor for models whose layers keep a recurrent state.
   union {
     uint32_t prompt_lookup = 0;
     [[deprecated("use prompt_lookup")]] uint32_t lookup;
@@ -164,9 +167,9 @@ struct BatchAttentionOptions {
 /// A language model that many sequences share. Not thread-safe: one thread submits, steps and
 /// cancels.
 ///
-/// An answer depends on its request alone, bit for bit: not on the batch composition, on the order
-/// of submission, nor on prefixes cached from earlier prompts. BatchRequest::reuse_answers is the
-/// exception.
+/// A completion depends on its request alone, bit for bit: not on the batch composition, on the
+/// order of submission, nor on prefixes cached from earlier prompts.
+/// BatchRequest::reuse_completions is the exception.
 class MULCIBER_API BatchGenerator {
  public:
   /// Throws as TextGenerator's constructor.

@@ -300,21 +300,21 @@ struct PromptPart {
 /// Buffers of the application's that a GenerationTask writes.
 struct GenerationOutputs {
   /// Logits that each token was chosen from, TextGenerator::vocabulary() floats a row: after the
-  /// penalties of Sampling, before temperature and filters. Token i of the answer writes row i
+  /// penalties of Sampling, before temperature and filters. Token i of the completion writes row i
   /// modulo the number of rows that fit `size`, at least one. A row is complete when the slice that
   /// ends the step has ended, and visible like all writes of slices. Steps that began before the
   /// end was known write rows too, at most 4 after the last token. `stages`, `accesses` and
   /// `queue_family` are ignored.
   HostBuffer logits;
-  /// Hidden states of prompt and answer after the last norm, which the output projection reads:
-  /// TextGenerator::width() floats a row. Token i of prompt and answer together writes row i modulo
-  /// the number of rows that fit `size`, at least one. The rules of logits hold. No prefix of the
-  /// prompt is reused then. The token chosen last has no row.
+  /// Hidden states of prompt and completion after the last norm, which the output projection reads:
+  /// TextGenerator::width() floats a row. Token i of prompt and completion together writes row i
+  /// modulo the number of rows that fit `size`, at least one. The rules of logits hold. No prefix
+  /// of the prompt is reused then. The token chosen last has no row.
   HostBuffer states;
 };
 
-/// A running answer of a TextGenerator. A generator has one task at a time, and nothing else can
-/// use it until the task is destroyed.
+/// A running completion of a TextGenerator. A generator has one task at a time, and nothing else
+/// can use it until the task is destroyed.
 class MULCIBER_API GenerationTask : public FrameTask {
  public:
   /// Throws as TextGenerator::generate(), and SettingError for options.shift, options.attention and
@@ -330,11 +330,11 @@ class MULCIBER_API GenerationTask : public FrameTask {
   ~GenerationTask() override;
 
   void cancel() override;
-  /// Tokens of the answer that are known.
+  /// Tokens of the completion that are known.
   size_t tokens() const;
   /// Text of a token, see TextGenerator::token_text().
   std::string token_text(uint32_t id) const;
-  /// Prompt and answer so far. Their `end` is kCancelled until result() was called.
+  /// Prompt and completion so far. Their `end` is kCancelled until result() was called.
   Generation so_far() const;
   /// Returns what TextGenerator::generate() gives for that prompt. The task must be done. Throws
   /// ModelError when logits were not finite, and when the grammar allowed none of the model's

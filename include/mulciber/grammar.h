@@ -10,8 +10,8 @@ namespace mulciber {
 
 struct Automaton;
 
-/// A set of texts. An answer with a grammar is one of them, whatever the sampling. A compiled
-/// grammar serves any number of answers, models and threads.
+/// A set of texts. A completion with a grammar is one of them, whatever the sampling. A compiled
+/// grammar serves any number of completions, models and threads.
 ///
 /// The functions throw ModelError with the position and the fault: a syntax error, an unsupported
 /// feature, or an exceeded limit (1 MiB of text, 64 nested parentheses or schemas, 200,000 states,
@@ -29,10 +29,10 @@ class MULCIBER_API Grammar {
   static Grammar json_schema(std::string_view schema);
   /// Any JSON object.
   static Grammar json_object();
-  /// A regular expression that the whole answer matches: ECMAScript's syntax without
+  /// A regular expression that the whole completion matches: ECMAScript's syntax without
   /// back-references, look-around and word boundaries.
   static Grammar regex(std::string_view pattern);
-  /// A grammar in llama.cpp's notation (GBNF); the answer matches the rule `root`.
+  /// A grammar in llama.cpp's notation (GBNF); the completion matches the rule `root`.
   static Grammar gbnf(std::string_view text);
 
   /// The compiled automaton, for the library's own use.

@@ -33,7 +33,7 @@ struct Sampling {
   float presence_penalty = 0;
   float frequency_penalty = 0;
   uint32_t penalty_window = 64;
-  uint64_t seed = 0;  // equal seed, tokens and device give equal answers
+  uint64_t seed = 0;  // equal seed, tokens and device give equal completions
   bool operator==(const Sampling&) const = default;
 };
 

@@ -47,7 +47,7 @@ struct MemoryPrediction {
 struct GeneratorOptions {
   LoadOptions load;
   KeyValueStorage key_values = KeyValueStorage::kF16;
-  /// Tokens of prompt and answer together; 0: the model's own context, at most 4096.
+  /// Tokens of prompt and completion together; 0: the model's own context, at most 4096.
   uint32_t context = 0;
   /// Texts that generate_all() continues in one batch; each takes the memory of a context.
   uint32_t sequences = 1;
@@ -80,7 +80,7 @@ struct GenerateOptions {
   /// its range.
   std::optional<Sampling> sampling;
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
-  std::vector<std::string> stop;  // texts that end an answer and are not part of it
+  std::vector<std::string> stop;  // texts that end a completion and are not part of it
   bool add_special = true;        // add the model's first special tokens: <s>, <bos> ...
   bool parse_special = true;      // read special tokens that are spelled out in the prompt
   /// Images from prepare_image(), one for each image_placeholder() of the prompt, in their
@@ -89,33 +89,34 @@ struct GenerateOptions {
   std::vector<std::shared_ptr<const PreparedImage>> images;
   bool ignore_end = false;  // continue after the model's own end of text
   /// Guided decoding: a mask allows only tokens that lead to a text of the grammar, and the model's
-  /// end of text where a text is complete. When the grammar allows nothing more, the answer ends
-  /// without a token for it. An answer that ends for another reason, such as its length, is a
-  /// prefix of a text of the grammar. generate() throws ModelError when the grammar allows none of
-  /// the model's tokens.
+  /// end of text where a text is complete. When the grammar allows nothing more, the completion
+  /// ends without a token for it. A completion that ends for another reason, such as its length, is
+  /// a prefix of a text of the grammar. generate() throws ModelError when the grammar allows none
+  /// of the model's tokens.
   std::optional<Grammar> grammar;
   /// Adapters of LoadOptions::adapters that are applied, with their scales; none: all, each with
   /// its own scale. generate() throws SettingError for an unknown or duplicate name, and for a
   /// scale that is NaN or infinite.
   std::optional<std::vector<AdapterScale>> adapters;
-  /// Also return attention maps of prompt and answer, by one more pass over them after the answer.
-  /// generate() throws ModelError, before it computes anything, when the maps would hold more than
-  /// kMostAttentionWeights; without max_new_tokens the answer ends at that length instead.
+  /// Also return attention maps of prompt and completion, by one more pass over them after the
+  /// completion. generate() throws ModelError, before it computes anything, when the maps would
+  /// hold more than kMostAttentionWeights; without max_new_tokens the completion ends at that
+  /// length instead.
   bool attention = false;
-  /// Context shift: when prompt and answer fill the context, drop the oldest tokens and go on. The
-  /// first `keep` tokens stay (at least the special tokens of add_special), half of the others are
-  /// dropped, and keys and values of the rest are computed again, so that the model reads a text of
-  /// just these tokens. A prompt that is too long loses its oldest tokens likewise. Only for
-  /// generate(), without attention. keep: at most the context less 4, otherwise SettingError.
+  /// Context shift: when prompt and completion fill the context, drop the oldest tokens and go on.
+  /// The first `keep` tokens stay (at least the special tokens of add_special), half of the others
+  /// are dropped, and keys and values of the rest are computed again, so that the model reads a
+  /// text of just these tokens. A prompt that is too long loses its oldest tokens likewise. Only
+  /// for generate(), without attention. keep: at most the context less 4, otherwise SettingError.
   bool shift = false;
   uint32_t keep = 0;
-  /// Decode steps in one submission, 1 to 32; 0: chosen for the device. The answer does not depend
-  /// on it.
+  /// Decode steps in one submission, 1 to 32; 0: chosen for the device. The completion does not
+  /// depend on it.
   uint32_t steps_per_submission = 0;
   /// Speculative decoding (Leviathan et al. 2023, arXiv:2211.17192): draft tokens are verified
   /// together in one pass of the model. prompt_lookup: drafts the tokens that followed an earlier
-  /// occurrence of so many of the latest tokens (or fewer, down to two) in prompt and answer; 0:
-  /// off. draft: a draft model with an identical vocabulary, which must not be used meanwhile;
+  /// occurrence of so many of the latest tokens (or fewer, down to two) in prompt and completion;
+  /// 0: off. draft: a draft model with an identical vocabulary, which must not be used meanwhile;
   /// prompt lookup is used only where it drafts nothing. draft_tokens: draft tokens of a pass, 1 to
   /// kMostDraftTokens; 0: kMostDraftTokens for prompt lookup, and for the draft model a
   /// number that adapts to how many are accepted. A draft token is accepted if the model chooses it
@@ -134,11 +135,11 @@ struct GenerateOptions {
     uint32_t draft_tokens = 0;
     [[deprecated("use draft_tokens")]] uint32_t proposals;
   };
-  /// Read between submissions; once true, generate() returns the answer so far.
+  /// Read between submissions; once true, generate() returns the completion so far.
   const std::atomic<bool>* cancel = nullptr;
   /// Called with the numbers of computed and of all prompt tokens.
   std::function<void(size_t done, size_t total)> on_prompt;
-  /// Called with each piece of the answer: whole UTF-8 characters.
+  /// Called with each piece of the completion: whole UTF-8 characters.
   std::function<void(std::string_view piece)> on_text;
 };
 
@@ -146,7 +147,7 @@ enum class GenerateEnd {
   kEndOfText,    // the model's end-of-text token
   kStopText,     // one of GenerateOptions::stop occurred
   kTokenLimit,   // max_new_tokens is reached
-  kContextFull,  // prompt and answer fill the context
+  kContextFull,  // prompt and completion fill the context
   kCancelled,
 };
 /// Returns "end of text", "context full", ...
@@ -174,8 +175,8 @@ struct Generation {
   std::vector<uint32_t> ids;  // the end-of-text token included
   std::vector<uint32_t> prompt_ids;
   GenerateEnd end = GenerateEnd::kCancelled;
-  std::optional<TokenAttention> attention;  // the prompt's tokens, then the answer's
-  /// Tokens of prompt and answer that GenerateOptions::shift left out of the context.
+  std::optional<TokenAttention> attention;  // the prompt's tokens, then the completion's
+  /// Tokens of prompt and completion that GenerateOptions::shift left out of the context.
   uint64_t left_out = 0;
   /// BatchGenerator only: prompt tokens whose keys and values were reused from a cached prefix.
   uint64_t reused_tokens = 0;
@@ -249,9 +250,9 @@ class MULCIBER_API TextGenerator {
                                   const GeneratorOptions& options = {});
 
   /// Continues a text (UTF-8). The prefix that this prompt shares with the previous prompt and
-  /// answer is reused from the KV cache, so a conversation may be passed from its start every time.
-  /// Throws ModelError when the prompt has no tokens, or leaves no room for another in the context
-  /// (naming both numbers; nothing is truncated).
+  /// completion is reused from the KV cache, so a conversation may be passed from its start every
+  /// time. Throws ModelError when the prompt has no tokens, or leaves no room for another in the
+  /// context (naming both numbers; nothing is truncated).
   Generation generate(const std::string& prompt, const GenerateOptions& options = {});
   /// Continues several texts, in batches of GeneratorOptions::sequences; their lengths may differ,
   /// and result i belongs to prompts[i]. The options apply to all texts. When sampling, text i
@@ -290,9 +291,9 @@ class MULCIBER_API TextGenerator {
   std::vector<std::byte> save_cache() const;
   size_t load_cache(std::span<const std::byte> bytes);
 
-  /// The prompt for the next answer in a conversation, by the model's chat template. It contains
-  /// all special tokens: call generate() without add_special. No value if the files have no
-  /// template (a base model). Throws ModelError when the template rejects the messages, for
+  /// The prompt for the next completion in a conversation, by the model's chat template. It
+  /// contains all special tokens: call generate() without add_special. No value if the files have
+  /// no template (a base model). Throws ModelError when the template rejects the messages, for
   /// instance roles that do not alternate.
   std::optional<std::string> chat_prompt(std::span<const ChatMessage> messages) const;
 
@@ -300,7 +301,7 @@ class MULCIBER_API TextGenerator {
   /// the whole text); otherwise greedy decoding.
   Sampling default_sampling() const;
   const GenerateStatistics& statistics() const;
-  /// Most tokens of prompt and answer together.
+  /// Most tokens of prompt and completion together.
   uint32_t context() const;
   /// Names of LoadOptions::adapters that requests may select, in their order.
   std::vector<std::string> adapters() const;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "models/generation/answer.h"
-#include "models/generation/answer_grammar.h"
 #include "models/generation/batch_draft.h"
+#include "models/generation/completion.h"
+#include "models/generation/completion_grammar.h"
 #include "models/generation/sequence_slots.h"
 #include "models/generation/shared_generator.h"
 #include "models/generation/token_scorer.h"
@@ -17,7 +17,7 @@
 
 namespace mulciber {
 
-/// A request and its answer so far.
+/// A request and its completion so far.
 struct BatchSequence {
   uint64_t number = 0;
   BatchRequest request;
@@ -27,10 +27,10 @@ struct BatchSequence {
   Sampling sampling;
   LogitBiases biases;
   std::vector<float> adapters;  // see chosen_adapters()
-  std::optional<AnswerGrammar> grammar;
+  std::optional<CompletionGrammar> grammar;
   bool cancelled = false;
   /// Whether the sequence had a slot before. A preempted sequence begins again and replays the
-  /// tokens of its answer, `replayed` so far, without callbacks.
+  /// tokens of its completion, `replayed` so far, without callbacks.
   bool begun = false;
   size_t replayed = 0;
   size_t prompt_told = 0;                   // prompt tokens reported to on_prompt
@@ -43,7 +43,7 @@ struct BatchSequence {
   /// token may count tokens twice.
   uint64_t reused = 0;
   std::string piece;  // characters that became certain last
-  Answer answer;
+  Completion completion;
 
   BatchSequence(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer, ShownPrompt shown);
 };
@@ -84,7 +84,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// Whether there are pages for a sequence beside those that the sequences in slots are expected
   /// to need.
   bool has_room(const BatchSequence& sequence);
-  /// Tokens that a sequence is expected to have, prompt and answer.
+  /// Tokens that a sequence is expected to have, prompt and completion.
   uint32_t expected(const BatchSequence& sequence) const;
   /// Reserves pages for `tokens` more tokens of a sequence, and preempts the newest sequences for
   /// them. Returns false where the sequence itself was preempted.
@@ -118,18 +118,18 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// pages suffice for.
   std::vector<SequenceSlots::Draft> drafts_to_verify(std::span<const uint32_t> decoding);
   /// Sets the masks of the choices behind draft tokens by the grammar of their sequence. Drops the
-  /// first draft token that the grammar does not allow or that completes the answer, and all behind
+  /// first draft token that the grammar does not allow or that ends the sequence, and all behind
   /// it.
   void set_masks(SequenceSlots::Draft& draft) const;
   /// Takes the choices behind draft tokens that a sequence chose itself.
   void follow(const SequenceSlots::Draft& draft);
   /// Takes the id that a sequence chose, or fails the sequence where its logits are not finite.
   void take(uint32_t slot, const SequenceSlots::Choice& choice);
-  /// Sets the mask of a slot by its sequence's grammar. Returns whether the answer is complete.
+  /// Sets the mask of a slot by its sequence's grammar. Returns whether the sequence is complete.
   bool set_mask(uint32_t slot);
   /// Takes the choice of a sequence that replays its tokens after preemption.
   void replay(uint32_t slot, uint32_t choice);
-  /// Ends a sequence whose answer failed.
+  /// Ends a sequence that failed.
   void fail(uint32_t slot, const Error& error, bool keep);
   /// Frees a slot. keep: its pages stay in the cache for other sequences until they are needed.
   Sequence leave(uint32_t slot, bool keep = true);

@@ -29,9 +29,9 @@ uint32_t chunk_tokens(const Capabilities& device, uint32_t asked, uint32_t conte
   return chunk;
 }
 
-// Tokens of an answer for which there must be room at admission: many answers end before, and
-// longer ones may be preempted. At most half of a context.
-constexpr uint32_t kExpectedAnswer = 256;
+// Tokens of a completion for which there must be room at admission: many completions end before,
+// and longer ones may be preempted. At most half of a context.
+constexpr uint32_t kExpectedCompletion = 256;
 
 /// The biases with each id once. Throws SettingError.
 LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
@@ -124,7 +124,8 @@ uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
   sequence->biases = biases;
   sequence->adapters = adapters;
   if (sequence->request.grammar)
-    sequence->grammar = answer_by(*sequence->request.grammar, sequence->request.ignore_end);
+    sequence->grammar =
+        completion_grammar(*sequence->request.grammar, sequence->request.ignore_end);
   if (sequence->grammar) sequence->grammar->next();  // throws where it cannot begin
   waiting.push_back(std::move(sequence));
   ++statistics.requests;
@@ -181,7 +182,7 @@ void BatchGenerator::Impl::admit() {
     const uint32_t held =
         slots->begin(slot, {.prompt = sequence->prompt,
                             .identity = sequence->identity,
-                            .exact = !sequence->request.reuse_answers,
+                            .exact = !sequence->request.reuse_completions,
                             .sampling = sequence->sampling,
                             .stream = sequence->request.stream,
                             .biases = sequence->biases,
@@ -203,17 +204,17 @@ void BatchGenerator::Impl::admit() {
 
 uint32_t BatchGenerator::Impl::expected(const BatchSequence& sequence) const {
   const auto prompt = static_cast<uint32_t>(sequence.prompt.size());
-  const auto said = static_cast<uint32_t>(sequence.answer.so_far().ids.size());
-  // The length of an answer without a limit is unknown.
-  uint32_t most = std::max(std::min(kExpectedAnswer, context / 2), said + 1);
+  const auto said = static_cast<uint32_t>(sequence.completion.so_far().ids.size());
+  // The length of a completion without a limit is unknown.
+  uint32_t most = std::max(std::min(kExpectedCompletion, context / 2), said + 1);
   if (sequence.request.max_new_tokens > 0) most = std::min(most, sequence.request.max_new_tokens);
   return std::min(context - prompt, most) + prompt;
 }
 
 bool BatchGenerator::Impl::has_room(const BatchSequence& sequence) {
-  uint64_t needed =
-      slots->pages_needed(sequence.identity.empty() ? sequence.prompt : sequence.identity,
-                          sequence.adapters, !sequence.request.reuse_answers, expected(sequence));
+  uint64_t needed = slots->pages_needed(
+      sequence.identity.empty() ? sequence.prompt : sequence.identity, sequence.adapters,
+      !sequence.request.reuse_completions, expected(sequence));
   bool alone = true;
   for (uint32_t slot = 0; slot < by_slot.size(); ++slot) {
     if (!by_slot[slot].sequence) continue;
@@ -242,7 +243,8 @@ void BatchGenerator::Impl::preempt(uint32_t slot) {
   ++statistics.preemptions;
   sequence->replayed = 0;
   if (sequence->grammar)
-    sequence->grammar = answer_by(*sequence->request.grammar, sequence->request.ignore_end);
+    sequence->grammar =
+        completion_grammar(*sequence->request.grammar, sequence->request.ignore_end);
   const auto before = std::ranges::find_if(
       waiting, [&](const Sequence& other) { return other->number > sequence->number; });
   waiting.insert(before, std::move(sequence));
@@ -271,7 +273,7 @@ bool BatchGenerator::Impl::feed() {
   BatchSequence& sequence = *own.sequence;
   // Another sequence may have prefilled a common prefix meanwhile.
   const uint32_t before = slots->length(slot), held = slots->adopt(slot);
-  const bool first = sequence.replayed == sequence.answer.so_far().ids.size();
+  const bool first = sequence.replayed == sequence.completion.so_far().ids.size();
   statistics.reused_tokens += first ? held - before : 0;
   sequence.reused += first ? held - before : 0;
   const auto size = static_cast<uint32_t>(sequence.prompt.size()), chunk = slots->shape().chunk;
@@ -300,7 +302,7 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     }
     return;
   }
-  if (sequence.replayed < sequence.answer.so_far().ids.size()) {
+  if (sequence.replayed < sequence.completion.so_far().ids.size()) {
     replay(slot, *choice);
     return;
   }
@@ -314,7 +316,7 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
   }
   const bool ends = !sequence.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
   sequence.piece.clear();
-  const bool stopped = !sequence.answer.push(*choice, ends);
+  const bool stopped = !sequence.completion.push(*choice, ends);
   ++sequence.replayed;
   ++statistics.new_tokens;
   if (sequence.request.on_token) {
@@ -328,7 +330,7 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     }
     sequence.request.on_token(token);
   }
-  const size_t tokens = sequence.answer.so_far().ids.size();
+  const size_t tokens = sequence.completion.so_far().ids.size();
   std::optional<GenerateEnd> end;
   if (stopped) {
     end = GenerateEnd::kStopText;
@@ -344,8 +346,9 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
 
 void BatchGenerator::Impl::replay(uint32_t slot, uint32_t choice) {
   BatchSequence& sequence = *by_slot[slot].sequence;
-  const uint32_t said = sequence.answer.so_far().ids[sequence.replayed++];
-  // The choice is the same, except where keys and values of the prompt came from another answer.
+  const uint32_t said = sequence.completion.so_far().ids[sequence.replayed++];
+  // The choice is the same, except where keys and values of the prompt came from another
+  // completion.
   if (choice != said) slots->replace_choice(slot, said);
   try {
     if (sequence.grammar) sequence.grammar->take(said);
@@ -356,7 +359,7 @@ void BatchGenerator::Impl::replay(uint32_t slot, uint32_t choice) {
 }
 
 bool BatchGenerator::Impl::set_mask(uint32_t slot) {
-  std::optional<AnswerGrammar>& grammar = by_slot[slot].sequence->grammar;
+  std::optional<CompletionGrammar>& grammar = by_slot[slot].sequence->grammar;
   if (!grammar) return false;
   const std::optional<std::span<const uint32_t>> mask = grammar->next();
   if (mask) slots->set_mask(slot, *mask);
@@ -381,7 +384,7 @@ void BatchGenerator::Impl::finish(BatchSequence& sequence, GenerateEnd end) {
   const bool cancelled = end == GenerateEnd::kCancelled;
   ++(cancelled ? statistics.cancelled : statistics.ended);
   sequence.piece.clear();
-  Generation generation = sequence.answer.finish(end, cancelled);
+  Generation generation = sequence.completion.finish(end, cancelled);
   generation.reused_tokens = std::min<uint64_t>(sequence.reused, sequence.prompt.size());
   generation.draft_tokens = sequence.draft_tokens;
   generation.accepted_tokens = sequence.accepted;

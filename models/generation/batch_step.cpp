@@ -47,7 +47,7 @@ bool BatchGenerator::Impl::decode() {
 uint32_t BatchGenerator::Impl::most_draft_tokens(uint32_t slot) const {
   const BatchSequence& sequence = *by_slot[slot].sequence;
   const BatchRequest& request = sequence.request;
-  const std::vector<uint32_t>& said = sequence.answer.so_far().ids;
+  const std::vector<uint32_t>& said = sequence.completion.so_far().ids;
   // During replay there are no draft tokens: the sequence need not choose now what it replays.
   if (sequence.replayed < said.size()) return 0;
   uint32_t most = request.draft_tokens > 0 ? request.draft_tokens : kMostDraftTokens;
@@ -64,7 +64,8 @@ std::vector<std::vector<uint32_t>> BatchGenerator::Impl::draft_tokens_behind(
   const auto ids_of = [&](uint32_t slot) {
     const BatchSequence& sequence = *by_slot[slot].sequence;
     std::vector<uint32_t> ids = sequence.prompt;
-    ids.insert(ids.end(), sequence.answer.so_far().ids.begin(), sequence.answer.so_far().ids.end());
+    ids.insert(ids.end(), sequence.completion.so_far().ids.begin(),
+               sequence.completion.so_far().ids.end());
     return ids;
   };
   if (draft_model) {
@@ -132,15 +133,15 @@ std::vector<SequenceSlots::Draft> BatchGenerator::Impl::drafts_to_verify(
 }
 
 void BatchGenerator::Impl::set_masks(SequenceSlots::Draft& draft) const {
-  const std::optional<AnswerGrammar>& own = by_slot[draft.slot].sequence->grammar;
+  const std::optional<CompletionGrammar>& own = by_slot[draft.slot].sequence->grammar;
   if (!own) return;
-  AnswerGrammar grammar = *own;
+  CompletionGrammar grammar = *own;
   try {
     for (const uint32_t id : draft.ids) {
       if (!grammar.allows(id)) break;
       grammar.take(id);
       const std::optional<std::span<const uint32_t>> mask = grammar.next();
-      if (!mask) break;  // the answer is complete then
+      if (!mask) break;  // the sequence is complete then
       draft.masks.emplace_back(mask->begin(), mask->end());
     }
   } catch (const ModelError&) {

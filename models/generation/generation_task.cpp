@@ -1,12 +1,12 @@
-// GenerationTask: an answer in slices.
+// GenerationTask: a completion in slices.
 #include <algorithm>
 #include <atomic>
 
 #include <fmt/format.h>
 
 #include "models/core/frame_task.h"
-#include "models/generation/answer.h"
-#include "models/generation/answer_grammar.h"
+#include "models/generation/completion.h"
+#include "models/generation/completion_grammar.h"
 #include "models/generation/generator_options.h"
 #include "models/generation/sequence_task.h"
 #include "models/generation/text_generator_impl.h"
@@ -27,12 +27,12 @@ struct EncodedPrompt {
 struct GenerationTask::Work {
   std::shared_ptr<TextGenerator::Impl> generator;
   GenerateOptions options;
-  std::optional<Answer> answer;
+  std::optional<Completion> completion;
   std::vector<uint32_t> stops;
-  std::vector<AnswerGrammar> grammars;  // the request's, if it has one
-  std::atomic<bool> stop{false};        // a stop text was found, or the application cancelled
+  std::vector<CompletionGrammar> grammars;  // the request's, if it has one
+  std::atomic<bool> stop{false};            // a stop text was found, or the application cancelled
   bool cancelled = false;
-  uint32_t tokens = 0;                    // in prompt and answer
+  uint32_t tokens = 0;                    // in prompt and completion
   std::unique_ptr<SequenceTask> started;  // until the task has it
   SequenceTask* sequence = nullptr;
   std::optional<Generation> result;
@@ -119,8 +119,8 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
                        "is asked for of a task", "generate() such texts whole");
   const EncodedPrompt encoded = encode(impl, prompt, options);
-  answer.emplace(*impl.tokenizer, encoded.last, options.stop, options.on_text);
-  answer->set_prompt(encoded.ids);
+  completion.emplace(*impl.tokenizer, encoded.last, options.stop, options.on_text);
+  completion->set_prompt(encoded.ids);
   tokens = static_cast<uint32_t>(encoded.ids.size());
   SequenceRequest request = impl.request(options);
   stops = request.stops;
@@ -134,7 +134,7 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
     look();
     if (stop) return;
     ++tokens;
-    if (!answer->push(id, std::ranges::binary_search(stops, id))) stop = true;
+    if (!completion->push(id, std::ranges::binary_search(stops, id))) stop = true;
   };
   const DecoderNetwork& network = impl.language->network();
   const SequenceOutputs rings = {
@@ -182,7 +182,7 @@ void GenerationTask::cancel() {
 }
 
 size_t GenerationTask::tokens() const {
-  return work_->result ? work_->result->ids.size() : work_->answer->so_far().ids.size();
+  return work_->result ? work_->result->ids.size() : work_->completion->so_far().ids.size();
 }
 
 std::string GenerationTask::token_text(uint32_t id) const {
@@ -190,7 +190,7 @@ std::string GenerationTask::token_text(uint32_t id) const {
 }
 
 Generation GenerationTask::so_far() const {
-  return work_->result ? *work_->result : work_->answer->so_far();
+  return work_->result ? *work_->result : work_->completion->so_far();
 }
 
 Generation GenerationTask::result() {
@@ -200,7 +200,7 @@ Generation GenerationTask::result() {
   const SequenceResult found = work_->sequence->finish();
   TextGenerator::Impl& impl = *work_->generator;
   impl.batch->truncate(0, work_->tokens);
-  work_->result = work_->answer->finish(
+  work_->result = work_->completion->finish(
       end_of(found.rows[0].end, work_->options.max_new_tokens == 0), work_->cancelled);
   return *work_->result;
 }

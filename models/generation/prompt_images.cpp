@@ -48,8 +48,8 @@ BatchSequence::BatchSequence(uint64_t name, BatchRequest asked, const Tokenizer&
       prompt(shown.ids.begin(), shown.ids.end()),
       tiles(std::move(shown.tiles)),
       identity(std::move(shown.identity)),
-      answer(tokenizer, shown.ids, request.stop, [this](std::string_view text) { piece += text; }) {
-}
+      completion(tokenizer, shown.ids, request.stop,
+                 [this](std::string_view text) { piece += text; }) {}
 
 bool BatchGenerator::Impl::embed_tile(uint32_t slot, uint32_t first, uint32_t end) {
   for (ShownTile& tile : by_slot[slot].sequence->tiles) {

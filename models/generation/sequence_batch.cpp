@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "models/core/device_weights.h"
-#include "models/generation/answer_grammar.h"
+#include "models/generation/completion_grammar.h"
 #include "models/generation/decoding.h"
 #include "models/generation/not_finite.h"
 #include "models/generation/sequence_run.h"
@@ -101,7 +101,7 @@ void SequenceBatch::drain(Run& run, uint32_t steps) {
       if (run.result.first_token_seconds == 0)
         run.result.first_token_seconds = seconds_since(run.start);
       run.result.rows[row].ids.push_back(id);
-      if (AnswerGrammar* grammar = run.grammar(row)) {
+      if (CompletionGrammar* grammar = run.grammar(row)) {
         const auto begin = Clock::now();
         run.by_grammar([&] { grammar->take(id); });
         run.result.grammar_seconds += seconds_since(begin);

@@ -33,7 +33,7 @@ struct PromptRows {
   BufferView from;
 };
 
-class AnswerGrammar;
+class CompletionGrammar;
 
 struct SequenceRequest {
   /// Ids per row, behind those that the row holds already; a row without any is left as it is.
@@ -55,7 +55,7 @@ struct SequenceRequest {
   /// Random number streams, one for each text of a seed; empty: all 0.
   std::vector<uint32_t> streams;
   /// The grammar of each row, or nullptr; empty: rows may choose any id.
-  std::vector<AnswerGrammar*> grammars;
+  std::vector<CompletionGrammar*> grammars;
   std::vector<uint32_t> stops;        // at most kMostStops
   uint32_t steps_per_submission = 0;  // 0: as many as suit the device
   const std::atomic<bool>* cancel = nullptr;

@@ -1,7 +1,7 @@
 // Decoding with a grammar: the CPU reads each choice before the next step.
 #include <algorithm>
 
-#include "models/generation/answer_grammar.h"
+#include "models/generation/completion_grammar.h"
 #include "models/generation/sequence_batch.h"
 #include "models/generation/sequence_run.h"
 
@@ -13,7 +13,7 @@ void SequenceBatch::set_masks(Run& run) {
     if (set_mask(state_.words(), state_.layout().state, row, mask)) run.new_masks[row] = true;
   };
   for (uint32_t row = 0; row < shape().rows; ++row) {
-    AnswerGrammar* grammar = run.grammar(row);
+    CompletionGrammar* grammar = run.grammar(row);
     const bool chooses = run.states[row] == SAMPLE_RUNNING || run.states[row] == SAMPLE_IDLE;
     if (!grammar || !chooses || run.request.prompts[row].empty()) {
       set(row, {});

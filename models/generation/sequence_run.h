@@ -29,7 +29,7 @@ struct SequenceBatch::Run {
     cancelled = cancelled || (request.cancel && request.cancel->load());
     return cancelled;
   }
-  AnswerGrammar* grammar(uint32_t row) const {
+  CompletionGrammar* grammar(uint32_t row) const {
     return request.grammars.empty() ? nullptr : request.grammars[row];
   }
   /// Makes a call that may throw the ModelError of a grammar. The run ends then.

@@ -7,7 +7,7 @@
 
 #include "models/adapters/adapters.h"
 #include "models/core/vocabulary_check.h"
-#include "models/generation/answer_grammar.h"
+#include "models/generation/completion_grammar.h"
 #include "models/generation/generator_options.h"
 #include "models/generation/saved_sequence.h"
 #include "models/generation/sequence_slots.h"
@@ -36,7 +36,8 @@ ShownPrompt SharedGenerator::show(std::vector<int32_t> ids, const PreparedImages
   return prompt;
 }
 
-AnswerGrammar SharedGenerator::answer_by(const Grammar& grammar, bool ignore_end) const {
+CompletionGrammar SharedGenerator::completion_grammar(const Grammar& grammar,
+                                                      bool ignore_end) const {
   return {grammars->masks(grammar), ignore_end ? std::vector<uint32_t>() : ends};
 }
 

@@ -56,8 +56,8 @@ struct SharedGenerator {
   /// Places the tiles of images in a prompt. Throws ModelError where the model sees no images, or
   /// the prompt has other ones.
   ShownPrompt show(std::vector<int32_t> ids, const PreparedImages& shown) const;
-  /// An answer by a grammar. ignore_end: no end of text of the model ends it.
-  AnswerGrammar answer_by(const Grammar& grammar, bool ignore_end) const;
+  /// Begins a completion by a grammar. ignore_end: no end of text of the model ends it.
+  CompletionGrammar completion_grammar(const Grammar& grammar, bool ignore_end) const;
   /// Throws ModelError where the tokenizer has no such id.
   void check_id(uint32_t id) const;
   /// The text of a token for a reader. Throws as check_id().

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "models/core/vocabulary_check.h"
-#include "models/generation/answer.h"
+#include "models/generation/completion.h"
 #include "models/generation/context_shift.h"
 #include "models/generation/text_generator_impl.h"
 #include "mulciber/error.h"
@@ -145,7 +145,7 @@ Generation TextGenerator::Impl::speculate(const std::vector<int32_t>& encoded,
   statistics.build_seconds = seconds_since(start);
 
   std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
-  Answer answer(*tokenizer, encoded, options.stop, options.on_text);
+  Completion answer(*tokenizer, encoded, options.stop, options.on_text);
   const uint64_t most = options.max_new_tokens > 0 ? options.max_new_tokens : UINT64_MAX;
   Drafter drafter(options, draft, language->network().vocabulary);
   const auto cancelled = [&] { return options.cancel && options.cancel->load(); };

@@ -9,8 +9,8 @@
 
 #include "models/adapters/adapters.h"
 #include "models/core/vocabulary_check.h"
-#include "models/generation/answer.h"
-#include "models/generation/answer_grammar.h"
+#include "models/generation/completion.h"
+#include "models/generation/completion_grammar.h"
 #include "models/generation/context_shift.h"
 #include "models/generation/generator_options.h"
 #include "models/generation/saved_sequence.h"
@@ -77,10 +77,11 @@ SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) con
 }
 
 void TextGenerator::Impl::set_grammars(SequenceRequest& request, const GenerateOptions& options,
-                                       uint32_t texts, std::vector<AnswerGrammar>& grammars) const {
+                                       uint32_t texts,
+                                       std::vector<CompletionGrammar>& grammars) const {
   if (!options.grammar) return;
   for (uint32_t row = 0; row < texts; ++row)
-    grammars.push_back(answer_by(*options.grammar, options.ignore_end));
+    grammars.push_back(completion_grammar(*options.grammar, options.ignore_end));
   request.grammars.assign(batch->shape().rows, nullptr);
   for (uint32_t row = 0; row < texts; ++row) request.grammars[row] = &grammars[row];
 }
@@ -215,7 +216,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   ShownPrompt shown = impl.show(impl.encode(prompt, options), options.images);
   const std::vector<int32_t>& encoded = shown.ids;
   if (options.prompt_lookup > 0 || options.draft) return impl.speculate(encoded, options);
-  std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and answer
+  std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and completion
   for (const ShownTile& tile : shown.tiles)
     std::fill_n(all.begin() + tile.first, tile.count, kNoTokenId);
   if (options.shift && options.attention)
@@ -223,7 +224,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
                        "attention is kept of texts that fit the context");
   const uint32_t keep = options.shift ? impl.kept(encoded, options) : 0;
 
-  Answer answer(*impl.tokenizer, encoded, options.stop, options.on_text);
+  Completion completion(*impl.tokenizer, encoded, options.stop, options.on_text);
   std::atomic<bool> stop{false};
   bool cancelled = false;
   const auto look = [&] {
@@ -231,7 +232,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   };
   SequenceRequest request = impl.request(options);
   if (options.attention) impl.bound_attention(request, encoded.size(), options);
-  std::vector<AnswerGrammar> grammars;
+  std::vector<CompletionGrammar> grammars;
   impl.set_grammars(request, options, 1, grammars);
   request.cancel = &stop;
   request.on_prompt = [&](size_t done, size_t total) {
@@ -242,7 +243,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
     look();
     if (stop) return;
     all.push_back(id);
-    if (!answer.push(id, std::ranges::binary_search(request.stops, id))) stop = true;
+    if (!completion.push(id, std::ranges::binary_search(request.stops, id))) stop = true;
   };
   // A request that asks for more than there is room for ends because the context is full.
   const uint64_t most = options.max_new_tokens > 0 ? options.max_new_tokens : UINT64_MAX;
@@ -261,8 +262,8 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
           std::min<uint64_t>(most - (before - encoded.size()), uint64_t{impl.context} + 1));
     SequenceResult found = impl.batch->generate(request);
     end = found.rows[0].end;
-    // The device may have run past a stop text: the batch is cut to the end of the answer that was
-    // given.
+    // The device may have run past a stop text: the batch is cut to the end of the completion that
+    // was given.
     impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + all.size() - before));
     if (before == encoded.size()) {
       impl.statistics.prompt_tokens = ids.size();
@@ -280,7 +281,7 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   impl.statistics.new_tokens = all.size() - encoded.size();
   if (options.shift && end == SequenceEnd::kFull) end = SequenceEnd::kLimit;
   Generation result =
-      answer.finish(end_of(end, options.max_new_tokens == 0 && !options.attention), cancelled);
+      completion.finish(end_of(end, options.max_new_tokens == 0 && !options.attention), cancelled);
   result.left_out = gone;
   if (options.attention) result.attention = impl.attention(result, request.adapters);
   return result;
@@ -311,13 +312,13 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
     const auto count = static_cast<uint32_t>(std::min<size_t>(rows, prompts.size() - first));
     SequenceRequest request = impl.request(options);
     request.cancel = options.cancel;
-    std::vector<Answer> answers;
-    std::vector<AnswerGrammar> grammars;
+    std::vector<Completion> completions;
+    std::vector<CompletionGrammar> grammars;
     impl.set_grammars(request, options, count, grammars);
     for (uint32_t row = 0; row < count; ++row) {
       const std::vector<int32_t>& ids = encoded[first + row];
       if (options.attention) impl.bound_attention(request, ids.size(), options);
-      answers.emplace_back(*impl.tokenizer, ids, options.stop, nullptr);
+      completions.emplace_back(*impl.tokenizer, ids, options.stop, nullptr);
       request.prompts[row].assign(ids.begin(), ids.end());
       request.streams[row] = static_cast<uint32_t>(first) + row;
       impl.batch->use_adapters(row, request.adapters);
@@ -328,9 +329,9 @@ std::vector<Generation> TextGenerator::generate_all(std::span<const std::string>
     const bool cancelled = options.cancel && options.cancel->load();
     for (uint32_t row = 0; row < count; ++row) {
       for (const uint32_t id : found.rows[row].ids)
-        answers[row].push(id, std::ranges::binary_search(request.stops, id));
+        completions[row].push(id, std::ranges::binary_search(request.stops, id));
       const bool open = cancelled && found.rows[row].end == SequenceEnd::kCancelled;
-      results.push_back(answers[row].finish(
+      results.push_back(completions[row].finish(
           end_of(found.rows[row].end, options.max_new_tokens == 0 && !options.attention), open));
       impl.statistics.new_tokens += results.back().ids.size();
       impl.batch->truncate(

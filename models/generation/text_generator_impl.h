@@ -43,7 +43,7 @@ struct TextGenerator::Impl : SharedGenerator {
   /// Sets the options' grammar, if there is one, for the first `texts` rows. `grammars` must
   /// outlive the request.
   void set_grammars(SequenceRequest& request, const GenerateOptions& options, uint32_t texts,
-                    std::vector<AnswerGrammar>& grammars) const;
+                    std::vector<CompletionGrammar>& grammars) const;
   /// Limits the new ids behind a prompt so that its attention maps can be kept.
   void bound_attention(SequenceRequest& request, size_t prompt,
                        const GenerateOptions& options) const;

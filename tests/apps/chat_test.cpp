@@ -43,7 +43,7 @@ class PlayedTerminal : public ChatTerminal {
 
 /// A mock model that gives prepared answers in order and records the prompts.
 struct PlayedModel {
-  std::deque<ChatAnswer> answers;
+  std::deque<ChatCompletion> answers;
   std::vector<std::string> prompts;
 
   ChatGenerate function() {
@@ -51,7 +51,7 @@ struct PlayedModel {
       prompts.push_back(prompt);
       if (answers.empty())
         throw ModelError("prompt", "has 99 tokens, and the context 64", "/reset begins anew");
-      ChatAnswer answer = answers.front();
+      ChatCompletion answer = answers.front();
       answers.pop_front();
       // A model gives its answer piece by piece.
       for (const char c : answer.text) on_text(std::string_view(&c, 1));

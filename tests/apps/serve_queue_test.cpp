@@ -2,7 +2,7 @@
 // counted.
 #include <thread>
 
-#include "apps/serve/engine/answer_channel.h"
+#include "apps/serve/engine/completion_channel.h"
 #include "apps/serve/engine/engine.h"
 #include "apps/serve/engine/metrics.h"
 #include "apps/serve/http/access.h"
@@ -35,12 +35,12 @@ std::string refusal(const Call& call) {
 
 TEST_CASE("events of a channel arrive in their order, on another thread") {
   constexpr int kEvents = 1000;
-  AnswerChannel channel;
+  CompletionChannel channel;
   CHECK_FALSE(channel.pop(1ms));
   std::thread writer([&] {
     for (int i = 0; i < kEvents; ++i) {
-      AnswerEvent event;
-      event.answer_tokens = static_cast<size_t>(i);
+      CompletionEvent event;
+      event.completion_tokens = static_cast<size_t>(i);
       if (i + 1 == kEvents) event.end = GenerateEnd::kEndOfText;
       channel.push(std::move(event));
     }
@@ -50,7 +50,7 @@ TEST_CASE("events of a channel arrive in their order, on another thread") {
   while (!last) {
     const auto event = channel.pop(kGiveUp);
     REQUIRE(event);
-    in_order = in_order && event->answer_tokens == next++;
+    in_order = in_order && event->completion_tokens == next++;
     last = event->last();
   }
   writer.join();
@@ -62,9 +62,9 @@ TEST_CASE("events of a channel arrive in their order, on another thread") {
 }
 
 TEST_CASE("an answer of which there is enough ends, and one that begins anew does not") {
-  AnswerChannel channel;
+  CompletionChannel channel;
   const auto again = [&] {
-    AnswerEvent event;
+    CompletionEvent event;
     event.choice = 1;
     event.again = true;
     channel.push(std::move(event));
@@ -268,7 +268,8 @@ TEST_CASE("metrics are text that Prometheus reads") {
         "mulciber_first_token_seconds_bucket{le=\"0.002\"} 0\n",
         "mulciber_first_token_seconds_bucket{le=\"0.004\"} 1\n",
         "mulciber_batch_running{model=\"a \\\"name\\\"\"} 2\n",
-        "mulciber_reused_tokens_total{model=\"a \\\"name\\\"\"} 7\n", "mulciber_answers 3\n",
+        "mulciber_reused_tokens_total{model=\"a \\\"name\\\"\"} 7\n", "mulciber_completions 3\n",
+        "mulciber_answers 3\n",  // deprecated name
         "mulciber_device_lost 0\n"})
     CHECK(text.find(line) != std::string::npos);
   CHECK(metrics.text(0, true).find("mulciber_device_lost 1\n") != std::string::npos);

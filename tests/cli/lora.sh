@@ -84,13 +84,13 @@ assert found[4]["choices"][0]["text"] not in (none, whole)
 PYTHON
 # What tokens read of one another is that of the adapter, too.
 maps() {
-  ask /attention "{$1,\"prompt\":\"the and\",\"answer\":\" in the thing\"}"
+  ask /attention "{$1,\"prompt\":\"the and\",\"${3:-completion}\":\" in the thing\"}"
   [[ $status == 200 ]] || fail "/attention: $(cat answer)"
   cp answer "$2"
 }
 maps '"model":"m"' of_none
 maps '"model":"m:all"' of_all
-maps '"lora":[{"name":"all"}]' listed
+maps '"lora":[{"name":"all"}]' listed answer  # deprecated name
 python3 - <<'PYTHON' || fail "the attention of an adapter"
 import json
 none, named, listed = (json.load(open(name))["sentences"][0] for name in ("of_none", "of_all", "listed"))

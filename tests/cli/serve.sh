@@ -63,11 +63,11 @@ for ((i = 0; i < 3; ++i)); do
   curl -sS -d "{\"model\":\"chat\",\"ignore_eos\":true,\"max_tokens\":4000,\"prompt\":\"Other words $i\"}" "$url/v1/completions" >/dev/null 2>&1 &
   others[i]=$!
 done
-becomes mulciber_answers 3
+becomes mulciber_completions 3
 ask /v1/completions "{$drawn}"
 kill "${others[@]}"
 wait "${others[@]}" || true
-becomes mulciber_answers 0
+becomes mulciber_completions 0
 python3 - <<'PYTHON' || fail "answers drawn with a seed: $(cat first answer)"
 import json
 first, second = ([c["text"] for c in json.load(open(name))["choices"]] for name in ("first", "answer"))
@@ -257,7 +257,7 @@ by "$(python3 -c 'import json; print(json.dumps({"type": "object", "required": [
 refuses 400 unsupported_grammar $schema $chat_path @listed
 refuses 404 response_not_found response_id /v1/responses/../responses/none '{}' -X DELETE --path-as-is
 python3 "$here/serve_sockets.py" "$url" || fail "connections that do not do as they should"
-becomes mulciber_answers 0
+becomes mulciber_completions 0
 becomes 'mulciber_batch_running{model="chat"}' 0
 curl -sS -D headers -o answer -H 'X-Request-Id: mine-1' "$url/health"
 grep -qi '^x-request-id: mine-1' headers || fail "no X-Request-Id: $(cat headers)"
@@ -281,12 +281,12 @@ for ((i = 0; i < 8; ++i)); do
   curl -sS -d "{$long}" "$url/v1/completions" >/dev/null 2>&1 &
   others[i]=$!
 done
-becomes mulciber_answers 8
+becomes mulciber_completions 8
 refuses 429 queue_full "" /v1/completions '{"model":"chat","prompt":"x"}' -D headers
 grep -qi '^retry-after: 1' headers || fail "no Retry-After: $(cat headers)"
 kill "${others[@]}"
 wait "${others[@]}" || true
-becomes mulciber_answers 0
+becomes mulciber_completions 0
 
 # The examples of docs/guide/serving.md.
 # shellcheck disable=SC2016 # a fence of Markdown
@@ -300,7 +300,7 @@ curl -sS -o late -d "{$growing,\"n\":4}" "$url/v1/completions" &
 late=$!
 curl -sS -N -d "{$growing,\"stream\":true}" "$url/v1/completions" >stream &
 streaming=$!
-becomes mulciber_answers 5
+becomes mulciber_completions 5
 kill -TERM $server
 stops() { [[ $(curl -sS -o answer -w '%{http_code}' "$url/health") == 503 ]]; }
 awaits "/health of a server that stops" stops

@@ -29,7 +29,7 @@ for i in 1 2 3 4; do
   curl -sS -o "kept$i" -d "{$greedy}" "$url/v1/completions" &
   kept[i]=$!
 done
-becomes mulciber_answers 5
+becomes mulciber_completions 5
 lose
 until_lost
 reopens() { curl -sS -o health "$url/health" && grep -q '"reopening"' health; }
@@ -41,7 +41,7 @@ curl -sS -o kept5 -d "{$greedy}" "$url/v1/completions" &
 kept[5]=$!
 curl -sS -o translated -d '{"model":"en-de","text":"a dog","beams":2}' "$url/translate" &
 translating=$!
-becomes mulciber_answers 7
+becomes mulciber_completions 7
 # It comes back once an attempt has failed.
 awaits "no attempt fails" grep -q 'cannot be opened again' log
 rm device.closed

@@ -199,7 +199,7 @@ TEST_CASE("An answer that comes back as history is taken as it is only where tha
   while (other.step()) {
   }
   REQUIRE(same_turn.ids == turn.ids);
-  request.reuse_answers = true;
+  request.reuse_completions = true;
   submit(other, request, quick);
   while (other.step()) {
   }
@@ -210,7 +210,7 @@ TEST_CASE("An answer that comes back as history is taken as it is only where tha
   CHECK(std::fabs(std::bit_cast<float>(quick.bits[0]) - std::bit_cast<float>(exact.bits[0])) <
         1e-3);
   // The exact answer stays exact even where rounded pages of the same tokens are cached.
-  request.reuse_answers = false;
+  request.reuse_completions = false;
   Told later;
   submit(other, request, later);
   while (other.step()) {

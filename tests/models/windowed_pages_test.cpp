@@ -121,7 +121,7 @@ TEST_CASE("A beginning longer than the window is computed once, also where its p
   }
   // The next turn of a conversation reuses the pages that decoding steps left.
   BatchRequest request = to_the_end(beginning);
-  request.reuse_answers = true;
+  request.reuse_completions = true;
   request.logit_bias = {{batch.tokens(" red", false).at(0), 100.f}};
   request.max_new_tokens = 16;
   const Told first = told_alone(batch, request);

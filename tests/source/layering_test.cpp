@@ -232,8 +232,8 @@ TEST_CASE("the layering check tells rooms below from rooms above", "[layering]")
   CHECK(include_problem("apps/viewer/session.h", "mulciber/embedding.h").empty());
 
   CHECK(include_problem("capi/handles.h", "models/families/open_model.h").empty());
-  CHECK(include_problem("models/generation/answer.h", "models/core/model.h").empty());
-  CHECK_FALSE(include_problem("models/core/model.h", "models/generation/answer.h").empty());
+  CHECK(include_problem("models/generation/completion.h", "models/core/model.h").empty());
+  CHECK_FALSE(include_problem("models/core/model.h", "models/generation/completion.h").empty());
   CHECK_FALSE(include_problem("models/loading/verify.cpp", "capi/handles.h").empty());
 
   CHECK_FALSE(include_problem("runtime/device.cpp", "layers/linear.h").empty());

@@ -19,16 +19,16 @@ namespace {
 
 /// The texts that the model read and wrote, in the form of one request.
 struct FinishedText {
-  std::string prompt, answer;
+  std::string prompt, completion;
   bool add_special = true, parse_special = true;  // for the prompt
 };
 
-/// The last message is the answer; the messages before it make the prompt, as they did in the
+/// The last message is the completion; the messages before it make the prompt, as they did in the
 /// original request.
 FinishedText from_messages(RequestFields& fields, const ServedModel& model) {
   if (!model.chat_template)
     refuse("model",
-           fmt::format("the model '{}' has no chat template: give prompt and answer", model.id),
+           fmt::format("the model '{}' has no chat template: give prompt and completion", model.id),
            "no_chat_template");
   Json messages = read_messages(fields);
   for (const Json& message : messages)
@@ -39,10 +39,10 @@ FinishedText from_messages(RequestFields& fields, const ServedModel& model) {
   messages.erase(messages.end() - 1);
   if (messages.empty() || last.value("role", "") != "assistant" || !last.contains("content") ||
       !last["content"].is_string())
-    refuse("messages", "messages must end with an answer: role assistant, content a text");
+    refuse("messages", "messages must end with a completion: role assistant, content a text");
   const ChatTemplate& chat_template = *model.chat_template;
   FinishedText text = {.prompt = {},
-                       .answer = last["content"].get<std::string>(),
+                       .completion = last["content"].get<std::string>(),
                        .add_special = chat_template.plain(),
                        .parse_special = !chat_template.plain()};
   try {
@@ -55,7 +55,8 @@ FinishedText from_messages(RequestFields& fields, const ServedModel& model) {
 }
 
 FinishedText from_texts(RequestFields& fields) {
-  return {.prompt = *fields.text("prompt"), .answer = fields.text("answer").value_or("")};
+  const std::string old = fields.text("answer").value_or("");  // deprecated name
+  return {.prompt = *fields.text("prompt"), .completion = fields.text("completion").value_or(old)};
 }
 
 struct Ids {
@@ -69,27 +70,27 @@ Ids ids_of(const FinishedText& text, const Tokenizer& tokenizer) {
   const EncodeOptions options = {.add_special = text.add_special,
                                  .parse_special = text.parse_special};
   const std::vector<int32_t> prompt = tokenizer.encode(text.prompt, options);
-  std::vector<int32_t> all = tokenizer.encode(text.prompt + text.answer, options);
+  std::vector<int32_t> all = tokenizer.encode(text.prompt + text.completion, options);
   if (all.size() < prompt.size() || !std::equal(prompt.begin(), prompt.end(), all.begin())) {
     all = prompt;
-    const std::vector<int32_t> answer =
-        tokenizer.encode(text.answer, {.add_special = false, .parse_special = false});
-    all.insert(all.end(), answer.begin(), answer.end());
+    const std::vector<int32_t> completion =
+        tokenizer.encode(text.completion, {.add_special = false, .parse_special = false});
+    all.insert(all.end(), completion.begin(), completion.end());
   }
   return {{all.begin(), all.end()}, prompt.size()};
 }
 
 }  // namespace
 
-HttpAnswer show_attention(const Service& service, const HttpRequest& request) {
+HttpResponse show_attention(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   const ModelChoice choice =
       choose_model(service.engine, fields.text("model").value_or(""), Capability::kContinueText);
   ServedModel& model = choice.model;
   if (fields.find("messages") && fields.find("prompt"))
-    refuse("prompt", "give messages, or prompt and answer");
+    refuse("prompt", "give messages, or prompt and completion");
   if (!fields.find("messages") && !fields.text("prompt"))
-    refuse("messages", "messages are missing, or prompt and answer");
+    refuse("messages", "messages are missing, or prompt and completion");
   const FinishedText text =
       fields.find("messages") ? from_messages(fields, model) : from_texts(fields);
   BatchAttentionOptions options;
@@ -122,7 +123,7 @@ HttpAnswer show_attention(const Service& service, const HttpRequest& request) {
       request.gone);
   SentenceMaps maps = maps_of_text(std::move(*found), ids.prompt, !options.layer);
   maps.source_text = text.prompt;
-  maps.target_text = text.answer;
+  maps.target_text = text.completion;
   maps.model = choice.name();
   maps.device = model.device;
   if (format == "html") return {.type = "text/html; charset=utf-8", .body = to_html(maps)};

@@ -17,7 +17,7 @@ namespace mulciber::apps::serve {
 namespace {
 
 /// The tokens of a prompt with their probabilities, except for the special tokens before it.
-std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& prompt,
+std::vector<TokenRecord> score_prompt(const CompletionsAsked& asked, const Prompt& prompt,
                                       const HttpRequest& http, Engine& engine) {
   const ServedModel& model = asked.model;
   ScoreOptions options = {.likeliest = *asked.request.log_probabilities,
@@ -45,12 +45,12 @@ std::vector<TokenRecord> score_prompt(const AnswersAsked& asked, const Prompt& p
 }
 
 /// Answers with the prompts alone, which the model reads and does not continue.
-std::vector<AnswerPart> echoed(const AnswersAsked& asked) {
+std::vector<CompletionPart> echoed(const CompletionsAsked& asked) {
   const std::vector<std::vector<TokenRecord>>& tokens = asked.tokens_before;
-  std::vector<AnswerPart> parts;
+  std::vector<CompletionPart> parts;
   for (size_t i = 0; i < asked.prompts.size(); ++i) {
     for (uint32_t n = 0; n < asked.request.n; ++n) {
-      AnswerPart part;
+      CompletionPart part;
       part.choice = static_cast<uint32_t>(parts.size());
       part.text = asked.prompts[i].text;
       if (!tokens.empty()) part.tokens = tokens[i];
@@ -61,7 +61,7 @@ std::vector<AnswerPart> echoed(const AnswersAsked& asked) {
   return parts;
 }
 
-float mean_log_probability(const AnswerPart& part, size_t prompt_tokens) {
+float mean_log_probability(const CompletionPart& part, size_t prompt_tokens) {
   float sum = 0;
   const size_t count = part.tokens->size() - std::min(prompt_tokens, part.tokens->size());
   for (size_t i = part.tokens->size() - count; i < part.tokens->size(); ++i)
@@ -69,18 +69,19 @@ float mean_log_probability(const AnswerPart& part, size_t prompt_tokens) {
   return count > 0 ? sum / static_cast<float>(count) : -INFINITY;
 }
 
-/// The n answers to each prompt whose tokens are the likeliest on average.
-std::vector<AnswerPart> best(const CompletionRequest& request, std::vector<AnswerPart> parts,
-                             const std::vector<std::vector<TokenRecord>>& before) {
-  std::vector<AnswerPart> chosen;
+/// The n completions to each prompt whose tokens are the likeliest on average.
+std::vector<CompletionPart> best(const CompletionRequest& request,
+                                 std::vector<CompletionPart> parts,
+                                 const std::vector<std::vector<TokenRecord>>& before) {
+  std::vector<CompletionPart> chosen;
   for (size_t prompt = 0; prompt < request.prompts.size(); ++prompt) {
     const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(prompt * request.drawn());
     const size_t skipped = before.empty() ? 0 : before[prompt].size();
     std::ranges::stable_sort(
         begin, begin + request.drawn(), std::ranges::greater(),
-        [&](const AnswerPart& part) { return mean_log_probability(part, skipped); });
+        [&](const CompletionPart& part) { return mean_log_probability(part, skipped); });
     for (uint32_t i = 0; i < request.n; ++i) {
-      AnswerPart& part = chosen.emplace_back(std::move(begin[i]));
+      CompletionPart& part = chosen.emplace_back(std::move(begin[i]));
       part.choice = static_cast<uint32_t>(chosen.size() - 1);
       if (!request.tells_probabilities) part.tokens.reset();
     }
@@ -88,21 +89,21 @@ std::vector<AnswerPart> best(const CompletionRequest& request, std::vector<Answe
   return chosen;
 }
 
-void stream_answers(AnswerReader& answers, const AnswerFormat& format, bool include_usage,
-                    const BodyWriter& write) {
+void stream_completions(CompletionReader& completions, const CompletionFormat& format,
+                        bool include_usage, const BodyWriter& write) {
   const auto send = [&](const Json& object) {
     return write("data: " + json_line(object) + "\n\n");
   };
   try {
     std::vector<bool> first;
-    while (std::optional<AnswerPart> part = answers.next()) {
+    while (std::optional<CompletionPart> part = completions.next()) {
       first.resize(std::max<size_t>(first.size(), part->choice + 1), true);
       if (!send(format.chunk(*part, first[part->choice], include_usage))) return;
       first[part->choice] = false;
     }
-    if (include_usage) send(format.usage_chunk(answers.usage()));
+    if (include_usage) send(format.usage_chunk(completions.usage()));
   } catch (const ClientGone&) {
-    return;  // the session's end cancels the answers in the engine
+    return;  // the session's end cancels the completions in the engine
   } catch (const std::exception& error) {
     // The status is sent already; clients look for an object with an error.
     write("data: " + to_api_error(error).json() + "\n\n");
@@ -112,37 +113,38 @@ void stream_answers(AnswerReader& answers, const AnswerFormat& format, bool incl
 
 }  // namespace
 
-HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest& http,
-                             Engine& engine, Metrics& metrics, const CompletionSettings& settings) {
+HttpResponse create_completion(const CompletionRequest& request, const HttpRequest& http,
+                               Engine& engine, Metrics& metrics,
+                               const CompletionSettings& settings) {
   const ModelChoice choice = choose_model(engine, request.model, Capability::kContinueText);
   const std::vector<Prompt> prompts = prompts_of(choice.model, request);
   const std::vector<AdapterScale> adapters = choice.adapters(request.adapters);
-  AnswersAsked asked = {choice.model, request, prompts, adapters};
+  CompletionsAsked asked = {choice.model, request, prompts, adapters};
   if (request.echo && request.tells_probabilities)
     for (const Prompt& prompt : prompts)
       asked.tokens_before.push_back(score_prompt(asked, prompt, http, engine));
-  AnswerFormat format = {.chat = request.chat,
-                         .id = (request.chat ? "chatcmpl-" : "cmpl-") + http.id,
-                         .model = choice.name(),
-                         .created = std::time(nullptr)};
+  CompletionFormat format = {.chat = request.chat,
+                             .id = (request.chat ? "chatcmpl-" : "cmpl-") + http.id,
+                             .model = choice.name(),
+                             .created = std::time(nullptr)};
   if (request.prompts_only) {
     Usage usage;
     for (const Prompt& prompt : prompts) usage.prompt_tokens += prompt.ids.size();
     return {.body = json_line(format.whole(echoed(asked), usage)) + "\n"};
   }
-  const std::shared_ptr<AnswerReader> answers =
-      begin_answers(asked, http, engine, metrics, settings);
+  const std::shared_ptr<CompletionReader> completions =
+      begin_completions(asked, http, engine, metrics, settings);
   if (!request.stream) {
-    std::vector<AnswerPart> parts = answers->whole();
+    std::vector<CompletionPart> parts = completions->whole();
     if (request.drawn() != request.n) parts = best(request, std::move(parts), asked.tokens_before);
-    return {.body = json_line(format.whole(parts, answers->usage())) + "\n"};
+    return {.body = json_line(format.whole(parts, completions->usage())) + "\n"};
   }
-  answers->wait_for_first();
+  completions->wait_for_first();
   const bool include_usage = request.include_usage;
   return {.type = "text/event-stream",
           .body = {},
-          .stream = [answers, format, include_usage](const BodyWriter& write) {
-            stream_answers(*answers, format, include_usage, write);
+          .stream = [completions, format, include_usage](const BodyWriter& write) {
+            stream_completions(*completions, format, include_usage, write);
           }};
 }
 

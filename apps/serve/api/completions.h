@@ -1,12 +1,13 @@
 // /v1/chat/completions and /v1/completions.
 #pragma once
 
-#include "apps/serve/api/answer_reader.h"
+#include "apps/serve/api/completion_reader.h"
 
 namespace mulciber::apps::serve {
 
 /// Answers, or begins a stream of server-sent events that ends with [DONE]. Throws ApiError.
-HttpAnswer answer_completion(const CompletionRequest& request, const HttpRequest& http,
-                             Engine& engine, Metrics& metrics, const CompletionSettings& settings);
+HttpResponse create_completion(const CompletionRequest& request, const HttpRequest& http,
+                               Engine& engine, Metrics& metrics,
+                               const CompletionSettings& settings);
 
 }  // namespace mulciber::apps::serve

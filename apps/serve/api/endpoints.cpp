@@ -23,7 +23,7 @@ constexpr const char* kPagePolicy =
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-HttpAnswer page_file(const char* type, const char* text) {
+HttpResponse page_file(const char* type, const char* text) {
   return {.type = type, .body = text, .headers = {{"Content-Security-Policy", kPagePolicy}}};
 }
 
@@ -52,7 +52,7 @@ Json adapter_json(const ServedModel& model, const std::string& adapter) {
   return object;
 }
 
-HttpAnswer health(const Service& service) {
+HttpResponse health(const Service& service) {
   if (const auto trouble = service.engine.trouble()) {
     const char* status = service.engine.failed() ? "failed" : "reopening";
     return {.status = 503, .body = json_line({{"status", status}, {"reason", *trouble}}) + "\n"};
@@ -64,7 +64,7 @@ HttpAnswer health(const Service& service) {
 
 }  // namespace
 
-HttpAnswer list_models(const Service& service) {
+HttpResponse list_models(const Service& service) {
   Json list = Json::array();
   for (const auto& model : service.engine.models()) {
     list.push_back(model_json(*model));
@@ -74,7 +74,7 @@ HttpAnswer list_models(const Service& service) {
   return {.body = json_line({{"object", "list"}, {"data", std::move(list)}}) + "\n"};
 }
 
-HttpAnswer show_model(const Service& service, const std::string& id) {
+HttpResponse show_model(const Service& service, const std::string& id) {
   const ModelChoice choice = find_model(service.engine, id);
   return {.body = json_line(choice.adapter.empty() ? model_json(choice.model)
                                                    : adapter_json(choice.model, choice.adapter)) +
@@ -94,9 +94,9 @@ void add_endpoints(HttpServer& server, Service& service) {
   server.route(
       "GET", "/health", [&service](const HttpRequest&) { return health(service); }, Access::kOpen);
   server.route("GET", "/metrics", [&service](const HttpRequest&) {
-    return HttpAnswer{.type = "text/plain; version=0.0.4; charset=utf-8",
-                      .body = service.metrics.text(service.engine.admission().inside(),
-                                                   service.engine.trouble().has_value())};
+    return HttpResponse{.type = "text/plain; version=0.0.4; charset=utf-8",
+                        .body = service.metrics.text(service.engine.admission().inside(),
+                                                     service.engine.trouble().has_value())};
   });
   server.route("GET", "/v1/models",
                [&service](const HttpRequest&) { return list_models(service); });
@@ -104,20 +104,20 @@ void add_endpoints(HttpServer& server, Service& service) {
     return show_model(service, request.path.substr(std::string("/v1/models/").size()));
   });
   server.route("POST", "/v1/chat/completions", [&service](const HttpRequest& request) {
-    return answer_completion(parse_chat_request(request.body), request, service.engine,
+    return create_completion(parse_chat_request(request.body), request, service.engine,
                              service.metrics, service.completions);
   });
   server.route("POST", "/v1/completions", [&service](const HttpRequest& request) {
-    return answer_completion(parse_completion_request(request.body), request, service.engine,
+    return create_completion(parse_completion_request(request.body), request, service.engine,
                              service.metrics, service.completions);
   });
-  using Answer = HttpAnswer (*)(const Service&, const HttpRequest&);
-  const auto add = [&](const char* method, const char* path, Answer answer) {
-    server.route(method, path, [&service, answer](const HttpRequest& request) {
-      return answer(service, request);
+  using Handler = HttpResponse (*)(const Service&, const HttpRequest&);
+  const auto add = [&](const char* method, const char* path, Handler handler) {
+    server.route(method, path, [&service, handler](const HttpRequest& request) {
+      return handler(service, request);
     });
   };
-  const auto post = [&](const char* path, Answer answer) { add("POST", path, answer); };
+  const auto post = [&](const char* path, Handler handler) { add("POST", path, handler); };
   post("/v1/responses", create_response);
   add("GET", "/v1/responses/*", show_response);
   add("DELETE", "/v1/responses/*", delete_response);

@@ -23,16 +23,16 @@ struct Service {
 void add_endpoints(HttpServer& server, Service& service);
 
 // The endpoints by what they need; each throws ApiError.
-HttpAnswer list_models(const Service& service);
-HttpAnswer show_model(const Service& service, const std::string& id);
-HttpAnswer create_response(const Service& service, const HttpRequest& request);
-HttpAnswer show_response(const Service& service, const HttpRequest& request);
-HttpAnswer delete_response(const Service& service, const HttpRequest& request);
-HttpAnswer embed_texts(const Service& service, const HttpRequest& request);
-HttpAnswer tokenize_text(const Service& service, const HttpRequest& request);
-HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request);
-HttpAnswer show_attention(const Service& service, const HttpRequest& request);
-HttpAnswer translate_texts(const Service& service, const HttpRequest& request);
-HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request);
+HttpResponse list_models(const Service& service);
+HttpResponse show_model(const Service& service, const std::string& id);
+HttpResponse create_response(const Service& service, const HttpRequest& request);
+HttpResponse show_response(const Service& service, const HttpRequest& request);
+HttpResponse delete_response(const Service& service, const HttpRequest& request);
+HttpResponse embed_texts(const Service& service, const HttpRequest& request);
+HttpResponse tokenize_text(const Service& service, const HttpRequest& request);
+HttpResponse detokenize_ids(const Service& service, const HttpRequest& request);
+HttpResponse show_attention(const Service& service, const HttpRequest& request);
+HttpResponse translate_texts(const Service& service, const HttpRequest& request);
+HttpResponse transcribe_sound(const Service& service, const HttpRequest& request);
 
 }  // namespace mulciber::apps::serve

@@ -68,7 +68,7 @@ void ResponseOutput::end(const std::string& status) {
          {{"output_index", items_.size() - 1}, {"item", json_of(item)}});
 }
 
-void ResponseOutput::add_text(const AnswerPart& part) {
+void ResponseOutput::add_text(const CompletionPart& part) {
   if (items_.empty() || items_.back().is_call) begin({.id = new_id("msg")});
   Item& item = items_.back();
   item.text += part.text;
@@ -94,11 +94,11 @@ void ResponseOutput::add_call(const CallPiece& piece) {
   event_("response.function_call_arguments.delta", std::move(about));
 }
 
-void ResponseOutput::add(const AnswerPart& part) {
+void ResponseOutput::add(const CompletionPart& part) {
   const bool last = !part.finish_reason.empty();
   if (!part.text.empty()) add_text(part);
   for (const CallPiece& piece : part.calls) add_call(piece);
-  // An empty answer is an empty text.
+  // An empty completion is an empty text.
   if (last && items_.empty()) begin({.id = new_id("msg")});
   if (last) end(part.finish_reason == "length" ? "incomplete" : "completed");
 }

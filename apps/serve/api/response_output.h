@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/serve/api/answer_format.h"
+#include "apps/serve/api/completion_format.h"
 
 namespace mulciber::apps::serve {
 
@@ -16,11 +16,11 @@ class ResponseOutput {
   using Event = std::function<void(const std::string& type, nlohmann::json about)>;
   explicit ResponseOutput(Event event) : event_(std::move(event)) {}
 
-  /// Adds a part of the answer.
-  void add(const AnswerPart& part);
+  /// Adds a part of the completion.
+  void add(const CompletionPart& part);
   /// The items so far; after the last part, all of them.
   nlohmann::json items() const;
-  /// The answer as a message of a chat.
+  /// The completion as a message of a chat.
   nlohmann::json message() const;
 
  private:
@@ -37,7 +37,7 @@ class ResponseOutput {
   nlohmann::json place(const Item& item, bool in_content) const;
   void begin(Item item);
   void end(const std::string& status);
-  void add_text(const AnswerPart& part);
+  void add_text(const CompletionPart& part);
   void add_call(const CallPiece& piece);
 
   Event event_;

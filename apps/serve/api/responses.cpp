@@ -1,4 +1,4 @@
-// /v1/responses (endpoints.h): answers in the format of OpenAI's newer API, which may follow
+// /v1/responses (endpoints.h): completions in the format of OpenAI's newer API, which may follow
 // earlier ones.
 #include <ctime>
 #include <memory>
@@ -73,20 +73,20 @@ std::vector<Prompt> fitting_prompts(const ServedModel& model, ResponsesRequest& 
   return fitting;
 }
 
-/// A request's response while its answer comes.
+/// A request's response while its completion comes.
 class Response {
  public:
-  Response(ResponseHead head, std::shared_ptr<AnswerReader> answers, Json conversation, bool keep,
-           ResponseStore& store)
+  Response(ResponseHead head, std::shared_ptr<CompletionReader> completions, Json conversation,
+           bool keep, ResponseStore& store)
       : head_(std::move(head)),
-        answers_(std::move(answers)),
+        completions_(std::move(completions)),
         conversation_(std::move(conversation)),
         keep_(keep),
         store_(store) {}
 
   std::string whole() {
     ResponseOutput output([](const std::string&, const Json&) {});
-    const AnswerPart part = answers_->whole().at(0);
+    const CompletionPart part = completions_->whole().at(0);
     output.add(part);
     return json_line(finished(output, part.finish_reason));
   }
@@ -105,7 +105,7 @@ class Response {
         send(type, {{"response", head_.object("in_progress", Json::array())}});
       std::string reason;
       while (taken) {
-        const std::optional<AnswerPart> part = answers_->next();
+        const std::optional<CompletionPart> part = completions_->next();
         if (!part) break;
         output.add(*part);
         reason = part->finish_reason;
@@ -129,12 +129,12 @@ class Response {
     const bool cut = reason == "length";
     Json response = head_.object(cut ? "incomplete" : "completed", output.items());
     if (cut) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    const Usage& usage = answers_->usage();
+    const Usage& usage = completions_->usage();
     response["usage"] = {{"input_tokens", usage.prompt_tokens},
                          {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-                         {"output_tokens", usage.answer_tokens},
+                         {"output_tokens", usage.completion_tokens},
                          {"output_tokens_details", {{"reasoning_tokens", 0}}},
-                         {"total_tokens", usage.prompt_tokens + usage.answer_tokens}};
+                         {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
     if (keep_) {
       conversation_.push_back(output.message());
       store_.put(head_.id, {json_line(response), json_line(conversation_)});
@@ -143,7 +143,7 @@ class Response {
   }
 
   ResponseHead head_;
-  std::shared_ptr<AnswerReader> answers_;
+  std::shared_ptr<CompletionReader> completions_;
   Json conversation_;
   bool keep_;
   ResponseStore& store_;
@@ -160,7 +160,7 @@ std::string id_of(const HttpRequest& request) {
 
 }  // namespace
 
-HttpAnswer create_response(const Service& service, const HttpRequest& http) {
+HttpResponse create_response(const Service& service, const HttpRequest& http) {
   ResponsesRequest request = parse_responses_request(http.body);
   const ModelChoice choice =
       choose_model(service.engine, request.completion.model, Capability::kContinueText);
@@ -176,14 +176,14 @@ HttpAnswer create_response(const Service& service, const HttpRequest& http) {
   for (Json& message : request.messages) conversation.push_back(std::move(message));
   const std::vector<Prompt> prompts = fitting_prompts(choice.model, request, conversation);
   const std::vector<AdapterScale> adapters = choice.adapters(request.completion.adapters);
-  std::shared_ptr<AnswerReader> answers =
-      begin_answers({choice.model, request.completion, prompts, adapters}, http, service.engine,
-                    service.metrics, service.completions);
+  std::shared_ptr<CompletionReader> completions =
+      begin_completions({choice.model, request.completion, prompts, adapters}, http, service.engine,
+                        service.metrics, service.completions);
   const bool streams = request.completion.stream;
-  if (streams) answers->wait_for_first();
+  if (streams) completions->wait_for_first();
   ResponseHead head = {.model = choice.name(), .repeated = std::move(request.repeated)};
   const auto response =
-      std::make_shared<Response>(std::move(head), std::move(answers), std::move(conversation),
+      std::make_shared<Response>(std::move(head), std::move(completions), std::move(conversation),
                                  request.keep, service.responses);
   if (!streams) return {.body = response->whole() + "\n"};
   return {.type = "text/event-stream", .body = {}, .stream = [response](const BodyWriter& write) {
@@ -191,14 +191,14 @@ HttpAnswer create_response(const Service& service, const HttpRequest& http) {
           }};
 }
 
-HttpAnswer show_response(const Service& service, const HttpRequest& http) {
+HttpResponse show_response(const Service& service, const HttpRequest& http) {
   const std::string id = id_of(http);
   const auto found = service.responses.find(id);
   if (!found) no_such_response(id);
   return {.body = found->object + "\n"};
 }
 
-HttpAnswer delete_response(const Service& service, const HttpRequest& http) {
+HttpResponse delete_response(const Service& service, const HttpRequest& http) {
   const std::string id = id_of(http);
   if (!service.responses.erase(id)) no_such_response(id);
   return {.body = json_line({{"id", id}, {"object", "response"}, {"deleted", true}}) + "\n"};

@@ -49,7 +49,7 @@ void naming_texts(const std::string& field, Work&& work) {
 
 }  // namespace
 
-HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
+HttpResponse embed_texts(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   ServedModel& model =
       choose_model(service.engine, fields.text("model").value_or(""), Capability::kEncodeText)
@@ -116,7 +116,7 @@ HttpAnswer embed_texts(const Service& service, const HttpRequest& request) {
                   "\n"};
 }
 
-HttpAnswer tokenize_text(const Service& service, const HttpRequest& request) {
+HttpResponse tokenize_text(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   const ServedModel& model = model_with_tokenizer(service.engine, fields);
   const std::string text = fields.needed_text("text");
@@ -135,7 +135,7 @@ HttpAnswer tokenize_text(const Service& service, const HttpRequest& request) {
           "\n"};
 }
 
-HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request) {
+HttpResponse detokenize_ids(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   const ServedModel& model = model_with_tokenizer(service.engine, fields);
   const Json* tokens = fields.find("tokens");
@@ -154,7 +154,7 @@ HttpAnswer detokenize_ids(const Service& service, const HttpRequest& request) {
   return {.body = json_line({{"text", written_text(*model.tokenizer, ids, skip)}}) + "\n"};
 }
 
-HttpAnswer translate_texts(const Service& service, const HttpRequest& request) {
+HttpResponse translate_texts(const Service& service, const HttpRequest& request) {
   RequestFields fields(request.body);
   ServedModel& model =
       choose_model(service.engine, fields.text("model").value_or(""), Capability::kTranslate).model;

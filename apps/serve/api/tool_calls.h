@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/serve/api/answer_format.h"
 #include "apps/serve/api/call_heads.h"
+#include "apps/serve/api/completion_format.h"
 
 namespace mulciber::apps::serve {
 

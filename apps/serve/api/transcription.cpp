@@ -88,7 +88,7 @@ SoundForm read_form(const HttpRequest& request) {
   return form;
 }
 
-HttpAnswer written(const Transcript& transcript, const std::string& format) {
+HttpResponse written(const Transcript& transcript, const std::string& format) {
   if (format == "text")
     return {.type = "text/plain; charset=utf-8", .body = transcript.text + "\n"};
   if (format == "srt")
@@ -122,7 +122,7 @@ HttpAnswer written(const Transcript& transcript, const std::string& format) {
 
 }  // namespace
 
-HttpAnswer transcribe_sound(const Service& service, const HttpRequest& request) {
+HttpResponse transcribe_sound(const Service& service, const HttpRequest& request) {
   SoundForm form = read_form(request);
   ServedModel& model = choose_model(service.engine, form.model, Capability::kHear).model;
   bool known = false;

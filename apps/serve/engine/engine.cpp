@@ -46,9 +46,9 @@ Engine::~Engine() {
   thread_.join();
 }
 
-std::shared_ptr<AnswerChannel> Engine::submit(std::vector<TextJob> jobs) {
+std::shared_ptr<CompletionChannel> Engine::submit(std::vector<TextJob> jobs) {
   admission_.enter(jobs.size());
-  auto channel = std::make_shared<AnswerChannel>();
+  auto channel = std::make_shared<CompletionChannel>();
   {
     const std::lock_guard lock(mutex_);
     for (TextJob& job : jobs)
@@ -221,7 +221,7 @@ void Engine::begin_text(Active text) {
   active->cancelled = false;  // a cancellation before a device loss was the old generator's
   BatchRequest request = active->job.request;
   request.on_token = [active](const BatchToken& token) {
-    AnswerEvent event;
+    CompletionEvent event;
     event.choice = active->job.choice;
     event.piece = token.piece;
     if (token.log_probability) event.token = {token.id, *token.log_probability};
@@ -230,14 +230,14 @@ void Engine::begin_text(Active text) {
     active->channel->push(std::move(event));
   };
   request.on_end = [this, active](const Generation& made, std::string_view last_piece) {
-    AnswerEvent event;
+    CompletionEvent event;
     event.piece = last_piece;
     const bool enough =
         made.end == GenerateEnd::kCancelled && active->channel->ends(active->job.choice);
     event.end = enough ? GenerateEnd::kStopText : made.end;
     event.prompt_tokens = made.prompt_ids.size();
     event.cached_tokens = made.reused_tokens;
-    event.answer_tokens = made.ids.size();
+    event.completion_tokens = made.ids.size();
     event.draft_tokens = made.draft_tokens;
     event.accepted_tokens = made.accepted_tokens;
     if (made.end != GenerateEnd::kCancelled) losses_in_a_row_ = 0;
@@ -258,7 +258,7 @@ void Engine::begin_text(Active text) {
   }
 }
 
-void Engine::end_text(const Active& active, AnswerEvent last) {
+void Engine::end_text(const Active& active, CompletionEvent last) {
   last.choice = active.job.choice;
   // Admission comes first: the client may send its next request once it has the last event.
   admission_.leave();
@@ -266,7 +266,7 @@ void Engine::end_text(const Active& active, AnswerEvent last) {
 }
 
 void Engine::end_text(const Active& active, const ApiError& error) {
-  AnswerEvent event;
+  CompletionEvent event;
   event.error = error;
   end_text(active, std::move(event));
 }

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "apps/serve/engine/answer_channel.h"
+#include "apps/serve/engine/completion_channel.h"
 #include "apps/serve/engine/metrics.h"
 #include "apps/serve/engine/served_model.h"
 
@@ -61,7 +61,7 @@ class Engine {
   std::span<const std::unique_ptr<ServedModel>> models() const { return models_; }
 
   /// Submits a request's answers, all or none. From any thread. Throws ApiError: 429, 503.
-  std::shared_ptr<AnswerChannel> submit(std::vector<TextJob> jobs);
+  std::shared_ptr<CompletionChannel> submit(std::vector<TextJob> jobs);
 
   /// Runs `work` on the engine's thread between two steps, and waits for it. The work should check
   /// `cancel` now and then, which becomes true once gone() does. Rethrows what the work throws.
@@ -93,7 +93,7 @@ class Engine {
   static constexpr uint32_t kMostRestarts = 2;
   struct Active {
     TextJob job;
-    std::shared_ptr<AnswerChannel> channel;
+    std::shared_ptr<CompletionChannel> channel;
     uint32_t losses = 0;  // device losses while it was under way
     uint64_t number = 0;  // the generator's number of it
     bool begun = false;   // whether an event of it was sent
@@ -134,7 +134,7 @@ class Engine {
   void cancel_translations(Task& task);
   void end_task(Task& task);
   void begin_text(Active text);
-  void end_text(const Active& active, AnswerEvent last);
+  void end_text(const Active& active, CompletionEvent last);
   void end_text(const Active& active, const ApiError& error);
   void cancel_unwanted();
   bool step();

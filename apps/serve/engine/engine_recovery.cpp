@@ -66,7 +66,7 @@ void Engine::keep_active() {
       continue;
     }
     if (std::exchange(active.begun, false)) {
-      AnswerEvent event;
+      CompletionEvent event;
       event.choice = active.job.choice;
       event.again = true;
       active.channel->push(std::move(event));

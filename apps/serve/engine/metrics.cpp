@@ -115,7 +115,8 @@ std::string Metrics::text(size_t queued, bool failed) const {
   one("device_bytes", "gauge", "Handed out of the device's memory.", device_bytes_);
   one("resident_bytes", "gauge", "Of main memory, as the system counts the process.",
       resident_bytes());
-  one("answers", "gauge", "Answers under way and waiting.", queued);
+  one("completions", "gauge", "Completions under way and waiting.", queued);
+  one("answers", "gauge", "Deprecated name of mulciber_completions.", queued);
   head(to, "requests_total", "counter", "Requests answered, by endpoint and status.");
   for (const auto& [key, count] : requests_)
     fmt::format_to(std::back_inserter(to),
@@ -137,7 +138,7 @@ std::string Metrics::text(size_t queued, bool failed) const {
   each("reused_tokens_total", "counter",
        "Of these, whose keys and values were held of an earlier prompt.",
        [](const Batch& b) { return b.statistics.reused_tokens; });
-  each("new_tokens_total", "counter", "Tokens of answers.",
+  each("new_tokens_total", "counter", "Tokens of completions.",
        [](const Batch& b) { return b.statistics.new_tokens; });
   each("steps_total", "counter", "Steps of decoding.",
        [](const Batch& b) { return b.statistics.steps; });
@@ -156,7 +157,7 @@ std::string Metrics::text(size_t queued, bool failed) const {
        [](const Batch& b) { return b.statistics.decode_seconds; });
   each("build_seconds_total", "counter", "Time of making and recording programs, apart from these.",
        [](const Batch& b) { return b.statistics.build_seconds; });
-  each("cancelled_total", "counter", "Answers that nobody waited for any more.",
+  each("cancelled_total", "counter", "Completions that nobody waited for any more.",
        [](const Batch& b) { return b.statistics.cancelled; });
   each("preemptions_total", "counter", "Sequences that lost their slot because pages ran out.",
        [](const Batch& b) { return b.statistics.preemptions; });
@@ -173,9 +174,10 @@ std::string Metrics::text(size_t queued, bool failed) const {
 
   head(to, "request_seconds", "histogram", "From a request's first byte to its answer's last.");
   seconds_.write(to, "request_seconds");
-  head(to, "first_token_seconds", "histogram", "From a request to the first token of its answer.");
+  head(to, "first_token_seconds", "histogram",
+       "From a request to the first token of its completion.");
   first_token_.write(to, "first_token_seconds");
-  head(to, "next_token_seconds", "histogram", "From one token of an answer to the next.");
+  head(to, "next_token_seconds", "histogram", "From one token of a completion to the next.");
   next_token_.write(to, "next_token_seconds");
   return to;
 }

@@ -25,7 +25,7 @@ struct HttpRequest {
 /// Sends a piece of a body at once; returns false when the client does not take it any more.
 using BodyWriter = std::function<bool(std::string_view piece)>;
 
-struct HttpAnswer {
+struct HttpResponse {
   int status = 200;
   std::string type = "application/json";
   std::string body;
@@ -35,6 +35,6 @@ struct HttpAnswer {
 };
 
 /// Answers a request. Exceptions become error responses (to_api_error).
-using HttpHandler = std::function<HttpAnswer(const HttpRequest&)>;
+using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
 }  // namespace mulciber::apps::serve

@@ -196,7 +196,7 @@ struct HttpServer::Impl : httplib::Server {
                              .form = {},
                              .gone = [&connection] { return connection.gone(); }};
       add_form(from, request.form);
-      HttpAnswer made = find(from.method, from.path)->handler(request);
+      HttpResponse made = find(from.method, from.path)->handler(request);
       response.status = made.status;
       for (const auto& [name, value] : made.headers) response.set_header(name, value);
       add_common_headers(response);

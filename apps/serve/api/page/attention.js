@@ -19,7 +19,7 @@ class AttentionView {
   // asked: the fields of the answer's request, {model, messages} or {model, prompt}.
   constructor(asked, answer) {
     this.asked = asked.messages ? {model: asked.model, messages: [...asked.messages, {role: 'assistant', content: answer}]} :
-                                  {model: asked.model, prompt: asked.prompt, answer};
+                                  {model: asked.model, prompt: asked.prompt, completion: answer};
     this.heads = new Map();  // by layer, once requested
     this.loading = new AbortController();
   }

@@ -14,13 +14,13 @@
 namespace mulciber::apps::serve {
 namespace {
 
-constexpr uint32_t kMostAnswers = 128;  // OpenAI's limit
+constexpr uint32_t kMostCompletions = 128;  // OpenAI's limit
 constexpr size_t kMostStops = 16;
 constexpr size_t kMostPrompts = 128;
 
 void read_common(RequestFields& fields, CompletionRequest& request) {
   read_generation(fields, request);
-  if (const auto n = fields.whole("n", 1, kMostAnswers)) request.n = static_cast<uint32_t>(*n);
+  if (const auto n = fields.whole("n", 1, kMostCompletions)) request.n = static_cast<uint32_t>(*n);
   request.stop = fields.texts("stop", kMostStops);
   if (std::ranges::count(request.stop, "")) refuse("stop", "stop holds an empty text");
   if (const Json* options = fields.find("stream_options")) {
@@ -99,7 +99,7 @@ CompletionRequest parse_completion_request(std::string_view body) {
   if (request.prompts_only && request.stream)
     refuse("stream", "an echo alone is not streamed: ask without stream");
   fields.only("suffix", nullptr, "texts are continued at their end");
-  if (const auto best = fields.whole("best_of", 1, kMostAnswers)) {
+  if (const auto best = fields.whole("best_of", 1, kMostCompletions)) {
     if (*best < request.n) refuse("best_of", "best_of must be n at least");
     if (*best > request.n) {
       if (request.stream)

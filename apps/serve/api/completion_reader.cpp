@@ -1,4 +1,4 @@
-#include "apps/serve/api/answer_reader.h"
+#include "apps/serve/api/completion_reader.h"
 
 #include <fmt/format.h>
 
@@ -63,7 +63,7 @@ Prompt given_prompt(const ServedModel& model, const TextOrIds& given) {
   return {.text = written_text(tokenizer, std::span(begin, ids.end()), false), .ids = given.ids};
 }
 
-std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings& settings) {
+std::vector<TextJob> jobs_of(const CompletionsAsked& asked, const CompletionSettings& settings) {
   ServedModel& model = asked.model;
   const CompletionRequest& request = asked.request;
   for (const auto& [id, bias] : request.logit_bias)
@@ -82,7 +82,7 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
     common.stop.insert(common.stop.end(), model.chat_template->stops().begin(),
                        model.chat_template->stops().end());
   common.ignore_end = request.ignore_end;
-  common.reuse_answers = settings.reuse_answers;
+  common.reuse_completions = settings.reuse_completions;
   common.prompt_lookup = request.prompt_lookup.value_or(settings.prompt_lookup);
   if (request.draft.value_or(false) && !model.draft)
     refuse("draft", "draft: the model is served without a draft model");
@@ -97,7 +97,7 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
     common.prompt_ids = prompt.ids;
     common.images = prompt.images;
     for (uint32_t i = 0; i < request.drawn(); ++i) {
-      // Answers to one prompt use different random numbers, and so do those to equal prompts.
+      // Completions of one prompt use different random numbers, and so do those to equal prompts.
       common.stream = static_cast<uint32_t>(jobs.size());
       jobs.push_back({&model, common, static_cast<uint32_t>(jobs.size())});
     }
@@ -107,16 +107,16 @@ std::vector<TextJob> jobs_of(const AnswersAsked& asked, const CompletionSettings
 
 }  // namespace
 
-AnswerReader::AnswerReader(std::unique_ptr<AnswerSession> session, ToolCallReader tools,
-                           size_t choices)
+CompletionReader::CompletionReader(std::unique_ptr<CompletionSession> session, ToolCallReader tools,
+                                   size_t choices)
     : session_(std::move(session)),
       fresh_(std::move(tools)),
       tools_(choices, fresh_),
       told_(choices, false) {}
 
 /// The next part, with tool calls taken out of its text.
-std::optional<AnswerPart> AnswerReader::take() {
-  std::optional<AnswerPart> part = session_->next();
+std::optional<CompletionPart> CompletionReader::take() {
+  std::optional<CompletionPart> part = session_->next();
   if (!part) return part;
   ToolCallReader& tools = tools_[part->choice];
   if (part->again) {
@@ -134,8 +134,8 @@ std::optional<AnswerPart> AnswerReader::take() {
   return part;
 }
 
-std::optional<AnswerPart> AnswerReader::next() {
-  while (std::optional<AnswerPart> part = take()) {
+std::optional<CompletionPart> CompletionReader::next() {
+  while (std::optional<CompletionPart> part = take()) {
     if (part->again && told_[part->choice])
       throw ApiError(503, "the device was lost while the answer was sent: ask again", "",
                      "device_lost");
@@ -148,10 +148,10 @@ std::optional<AnswerPart> AnswerReader::next() {
   return std::nullopt;
 }
 
-std::vector<AnswerPart> AnswerReader::whole() {
-  std::vector<AnswerPart> parts(tools_.size());
-  while (std::optional<AnswerPart> part = take()) {
-    AnswerPart& all = parts[part->choice];
+std::vector<CompletionPart> CompletionReader::whole() {
+  std::vector<CompletionPart> parts(tools_.size());
+  while (std::optional<CompletionPart> part = take()) {
+    CompletionPart& all = parts[part->choice];
     if (part->again) {
       all = {};
       continue;
@@ -195,14 +195,15 @@ std::vector<Prompt> prompts_of(const ServedModel& model, const CompletionRequest
   return prompts;
 }
 
-std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const HttpRequest& http,
-                                            Engine& engine, Metrics& metrics,
-                                            const CompletionSettings& settings) {
+std::shared_ptr<CompletionReader> begin_completions(const CompletionsAsked& asked,
+                                                    const HttpRequest& http, Engine& engine,
+                                                    Metrics& metrics,
+                                                    const CompletionSettings& settings) {
   const CompletionRequest& request = asked.request;
   std::vector<TextJob> jobs = jobs_of(asked, settings);
   const size_t choices = jobs.size();
   SessionSettings session = {.choices = static_cast<uint32_t>(choices),
-                             .answers_per_prompt = request.drawn(),
+                             .completions_per_prompt = request.drawn(),
                              .probabilities = request.log_probabilities.has_value(),
                              .before = {},
                              .most_time = std::chrono::seconds(settings.most_seconds)};
@@ -211,9 +212,9 @@ std::shared_ptr<AnswerReader> begin_answers(const AnswersAsked& asked, const Htt
     if (!asked.tokens_before.empty())
       session.tokens_before.push_back(asked.tokens_before[i / request.drawn()]);
   }
-  auto reader = std::make_unique<AnswerSession>(engine.submit(std::move(jobs)),
-                                                asked.model.tokenizer, session, http.gone, metrics);
-  return std::make_shared<AnswerReader>(
+  auto reader = std::make_unique<CompletionSession>(
+      engine.submit(std::move(jobs)), asked.model.tokenizer, session, http.gone, metrics);
+  return std::make_shared<CompletionReader>(
       std::move(reader), ToolCallReader(tool_schemas(request.tools_json), request.one_call),
       choices);
 }

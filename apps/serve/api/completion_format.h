@@ -1,4 +1,4 @@
-// Writes answers of language models in the format of OpenAI's API: whole, and in pieces.
+// Writes completions of language models in the format of OpenAI's API: whole, and in pieces.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/serve/engine/answer_channel.h"
+#include "apps/serve/engine/completion_channel.h"
 #include "text/tokenizer.h"
 
 namespace mulciber::apps::serve {
@@ -19,13 +19,13 @@ struct TokenRecord {
   std::vector<std::pair<std::string, float>> likeliest;
 };
 
-/// Turns ids into the texts that they add to an answer.
+/// Turns ids into the texts that they add to a completion.
 class TokenTexts {
  public:
   explicit TokenTexts(std::shared_ptr<const Tokenizer> tokenizer)
       : tokenizer_(std::move(tokenizer)) {}
-  /// The next token of the answer.
-  TokenRecord next(const AnswerEvent& event);
+  /// The next token of the completion.
+  TokenRecord next(const CompletionEvent& event);
   TokenRecord next(uint32_t id, std::optional<float> log_probability,
                    const std::vector<TokenProbability>& likeliest);
 
@@ -37,27 +37,27 @@ class TokenTexts {
 
 /// A tool call of the model, or a piece of one.
 struct CallPiece {
-  size_t index = 0;       // number of the call in its answer
+  size_t index = 0;       // number of the call in its completion
   std::string id, name;   // set in the first piece
   std::string arguments;  // JSON, in pieces
 };
 /// Joins pieces to whole calls.
 void add_pieces(std::vector<CallPiece>& calls, const std::vector<CallPiece>& pieces);
 
-/// One of the answers, or a piece of it.
-struct AnswerPart {
+/// One of the completions, or a piece of it.
+struct CompletionPart {
   uint32_t choice = 0;
   std::string text;
   size_t text_offset = 0;  // characters before a piece of a completion
   std::optional<std::vector<TokenRecord>> tokens;
   std::vector<CallPiece> calls;
-  std::string finish_reason;  // empty: the answer continues
-  /// The answer begins again: earlier parts of this choice are void.
+  std::string finish_reason;  // empty: the completion continues
+  /// The completion begins again: earlier parts of this choice are void.
   bool again = false;
 };
 
 struct Usage {
-  size_t prompt_tokens = 0, answer_tokens = 0;
+  size_t prompt_tokens = 0, completion_tokens = 0;
   size_t cached_tokens = 0;                      // prompt tokens that were in the cache
   size_t draft_tokens = 0, accepted_tokens = 0;  // by speculative decoding
 };
@@ -67,23 +67,23 @@ struct Usage {
 nlohmann::json chat_probabilities(const std::vector<TokenRecord>& tokens);
 
 /// The properties that all objects about one request share.
-struct AnswerFormat {
+struct CompletionFormat {
   bool chat = false;
   std::string id, model;
   int64_t created = 0;
 
-  /// The object of an answer that is not streamed.
-  nlohmann::json whole(const std::vector<AnswerPart>& parts, const Usage& usage) const;
+  /// The object of a completion that is not streamed.
+  nlohmann::json whole(const std::vector<CompletionPart>& parts, const Usage& usage) const;
   /// A chunk. first: the chunk is the first of its choice, and names the role. usage_follows: the
   /// usage comes in the stream's last chunk.
-  nlohmann::json chunk(const AnswerPart& part, bool first, bool usage_follows) const;
+  nlohmann::json chunk(const CompletionPart& part, bool first, bool usage_follows) const;
   nlohmann::json usage_chunk(const Usage& usage) const;
 
  private:
   /// of_chat: the type of the object where it belongs to a chat.
   nlohmann::json object(const char* of_chat, nlohmann::json choices) const;
   /// A choice without the message or delta of a chat.
-  nlohmann::json choice(const AnswerPart& part) const;
+  nlohmann::json choice(const CompletionPart& part) const;
 };
 
 /// "stop", "length".

@@ -1,4 +1,4 @@
-// The tokens by which an answer may continue under its grammar.
+// The tokens by which a completion may continue under its grammar.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ class GrammarVocabulary {
   std::list<std::pair<std::shared_ptr<const Automaton>, std::shared_ptr<TokenMasks>>> kept_;
 };
 
-/// Follows an answer through its grammar, token by token.
-class AnswerGrammar {
+/// Follows a completion through its grammar, token by token.
+class CompletionGrammar {
  public:
   /// ends: ids that end a text.
-  AnswerGrammar(std::shared_ptr<TokenMasks> masks, std::vector<uint32_t> ends);
+  CompletionGrammar(std::shared_ptr<TokenMasks> masks, std::vector<uint32_t> ends);
 
-  /// A bit for each id that may come next, valid until the next call. No value: the answer is
+  /// A bit for each id that may come next, valid until the next call. No value: the text is
   /// complete, and nothing may follow. Throws ModelError where no id may follow an incomplete
-  /// answer.
+  /// text.
   std::optional<std::span<const uint32_t>> next();
   /// Whether next() allowed an id.
   bool allows(uint32_t id) const {

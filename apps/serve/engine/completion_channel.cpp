@@ -1,4 +1,4 @@
-#include "apps/serve/engine/answer_channel.h"
+#include "apps/serve/engine/completion_channel.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace mulciber::apps::serve {
 
-void AnswerChannel::push(AnswerEvent event) {
+void CompletionChannel::push(CompletionEvent event) {
   {
     const std::lock_guard lock(mutex_);
     if (event.again) ended_.erase(event.choice);
@@ -16,22 +16,22 @@ void AnswerChannel::push(AnswerEvent event) {
   arrived_.notify_one();
 }
 
-std::optional<AnswerEvent> AnswerChannel::pop(std::chrono::milliseconds time) {
+std::optional<CompletionEvent> CompletionChannel::pop(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   if (!arrived_.wait_for(lock, time, [this] { return !events_.empty(); })) return std::nullopt;
-  AnswerEvent event = std::move(events_.front());
+  CompletionEvent event = std::move(events_.front());
   events_.pop_front();
   return event;
 }
 
-void AnswerChannel::end(uint32_t choice) {
+void CompletionChannel::end(uint32_t choice) {
   const std::lock_guard lock(mutex_);
   const bool begins_again = std::ranges::any_of(
-      events_, [&](const AnswerEvent& event) { return event.again && event.choice == choice; });
+      events_, [&](const CompletionEvent& event) { return event.again && event.choice == choice; });
   if (!begins_again) ended_.insert(choice);
 }
 
-bool AnswerChannel::ends(uint32_t choice) const {
+bool CompletionChannel::ends(uint32_t choice) const {
   const std::lock_guard lock(mutex_);
   return ended_.contains(choice);
 }

@@ -1,4 +1,4 @@
-#include "apps/serve/api/answer_format.h"
+#include "apps/serve/api/completion_format.h"
 
 #include <algorithm>
 #include <array>
@@ -64,11 +64,11 @@ Json call_json(const CallPiece& call) {
 Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-          {"completion_tokens", usage.answer_tokens},
+          {"completion_tokens", usage.completion_tokens},
           {"completion_tokens_details",
            {{"accepted_prediction_tokens", usage.accepted_tokens},
             {"rejected_prediction_tokens", usage.draft_tokens - usage.accepted_tokens}}},
-          {"total_tokens", usage.prompt_tokens + usage.answer_tokens}};
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ std::string TokenTexts::text_behind(uint32_t id) const {
   return token_bytes(*tokenizer_, token, std::move(text));
 }
 
-TokenRecord TokenTexts::next(const AnswerEvent& event) {
+TokenRecord TokenTexts::next(const CompletionEvent& event) {
   return next(event.token->id, event.token->log_probability, event.likeliest);
 }
 
@@ -117,7 +117,7 @@ TokenRecord TokenTexts::next(uint32_t id, std::optional<float> log_probability,
   return record;
 }
 
-Json AnswerFormat::object(const char* of_chat, Json choices) const {
+Json CompletionFormat::object(const char* of_chat, Json choices) const {
   return {{"id", id},
           {"object", chat ? of_chat : "text_completion"},
           {"created", created},
@@ -125,7 +125,7 @@ Json AnswerFormat::object(const char* of_chat, Json choices) const {
           {"choices", std::move(choices)}};
 }
 
-Json AnswerFormat::choice(const AnswerPart& part) const {
+Json CompletionFormat::choice(const CompletionPart& part) const {
   Json choice = {{"index", part.choice}, {"finish_reason", or_null(part.finish_reason)}};
   choice["logprobs"] = !part.tokens ? Json(nullptr)
                        : chat       ? chat_logprobs(*part.tokens)
@@ -134,9 +134,9 @@ Json AnswerFormat::choice(const AnswerPart& part) const {
   return choice;
 }
 
-Json AnswerFormat::whole(const std::vector<AnswerPart>& parts, const Usage& usage) const {
+Json CompletionFormat::whole(const std::vector<CompletionPart>& parts, const Usage& usage) const {
   Json choices = Json::array();
-  for (const AnswerPart& part : parts) {
+  for (const CompletionPart& part : parts) {
     Json& made = choices.emplace_back(choice(part));
     if (chat) {
       Json message = {{"role", "assistant"}, {"content", part.text}, {"refusal", nullptr}};
@@ -148,12 +148,12 @@ Json AnswerFormat::whole(const std::vector<AnswerPart>& parts, const Usage& usag
       made["message"] = std::move(message);
     }
   }
-  Json answer = object("chat.completion", std::move(choices));
-  answer["usage"] = usage_json(usage);
-  return answer;
+  Json completion = object("chat.completion", std::move(choices));
+  completion["usage"] = usage_json(usage);
+  return completion;
 }
 
-Json AnswerFormat::chunk(const AnswerPart& part, bool first, bool usage_follows) const {
+Json CompletionFormat::chunk(const CompletionPart& part, bool first, bool usage_follows) const {
   Json made = choice(part);
   if (chat) {
     Json delta = Json::object();
@@ -171,7 +171,7 @@ Json AnswerFormat::chunk(const AnswerPart& part, bool first, bool usage_follows)
   return piece;
 }
 
-Json AnswerFormat::usage_chunk(const Usage& usage) const {
+Json CompletionFormat::usage_chunk(const Usage& usage) const {
   Json piece = object("chat.completion.chunk", Json::array());
   piece["usage"] = usage_json(usage);
   return piece;

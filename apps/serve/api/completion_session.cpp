@@ -1,4 +1,4 @@
-#include "apps/serve/api/answer_session.h"
+#include "apps/serve/api/completion_session.h"
 
 #include <fmt/format.h>
 
@@ -17,10 +17,10 @@ double seconds_since(Clock::time_point begin) {
 
 }  // namespace
 
-AnswerSession::AnswerSession(std::shared_ptr<AnswerChannel> channel,
-                             std::shared_ptr<const Tokenizer> tokenizer,
-                             const SessionSettings& settings, std::function<bool()> gone,
-                             Metrics& metrics)
+CompletionSession::CompletionSession(std::shared_ptr<CompletionChannel> channel,
+                                     std::shared_ptr<const Tokenizer> tokenizer,
+                                     const SessionSettings& settings, std::function<bool()> gone,
+                                     Metrics& metrics)
     : channel_(std::move(channel)),
       tokenizer_(std::move(tokenizer)),
       settings_(settings),
@@ -30,15 +30,16 @@ AnswerSession::AnswerSession(std::shared_ptr<AnswerChannel> channel,
   for (uint32_t i = 0; i < settings.choices; ++i) choices_.push_back(new_choice(tokenizer_));
 }
 
-AnswerSession::Choice AnswerSession::new_choice(const std::shared_ptr<const Tokenizer>& tokenizer) {
+CompletionSession::Choice CompletionSession::new_choice(
+    const std::shared_ptr<const Tokenizer>& tokenizer) {
   return {TokenTexts(tokenizer), {}, 0, false, {}};
 }
 
-AnswerSession::~AnswerSession() {
+CompletionSession::~CompletionSession() {
   if (open_ > 0) channel_->cancel();
 }
 
-AnswerEvent AnswerSession::wait() {
+CompletionEvent CompletionSession::wait() {
   // Interval of gone(). With many clients, more frequent calls would slow the engine down.
   constexpr std::chrono::milliseconds kLook(50);
   while (true) {
@@ -47,7 +48,7 @@ AnswerEvent AnswerSession::wait() {
       throw ApiError(504,
                      fmt::format("the answer took longer than {} s", settings_.most_time.count()),
                      "", "timeout");
-    if (std::optional<AnswerEvent> event = channel_->pop(kLook)) {
+    if (std::optional<CompletionEvent> event = channel_->pop(kLook)) {
       if (event->error) throw *event->error;
       if (event->end == GenerateEnd::kCancelled)
         throw ApiError(503, "the answer was cancelled: the server is stopping", "", "unavailable");
@@ -56,17 +57,17 @@ AnswerEvent AnswerSession::wait() {
   }
 }
 
-void AnswerSession::wait_for_first() { first_ = wait(); }
+void CompletionSession::wait_for_first() { first_ = wait(); }
 
-std::optional<AnswerPart> AnswerSession::next() {
+std::optional<CompletionPart> CompletionSession::next() {
   while (open_ > 0) {
-    AnswerEvent event = first_ ? *std::exchange(first_, std::nullopt) : wait();
-    if (std::optional<AnswerPart> part = take(std::move(event))) return part;
+    CompletionEvent event = first_ ? *std::exchange(first_, std::nullopt) : wait();
+    if (std::optional<CompletionPart> part = take(std::move(event))) return part;
   }
   return std::nullopt;
 }
 
-void AnswerSession::measure(Choice& choice) {
+void CompletionSession::measure(Choice& choice) {
   if (choice.begun)
     metrics_.count_next_token(seconds_since(choice.latest));
   else
@@ -76,11 +77,11 @@ void AnswerSession::measure(Choice& choice) {
 
 /// The part of an event; nothing where no text became certain. Tokens with held-back text come with
 /// that text.
-std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
+std::optional<CompletionPart> CompletionSession::take(CompletionEvent event) {
   Choice& choice = choices_[event.choice];
   if (event.again) {
     choice = new_choice(tokenizer_);
-    AnswerPart part;
+    CompletionPart part;
     part.choice = event.choice;
     part.again = true;
     return part;
@@ -91,7 +92,7 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
     choice.begun = true;
     return std::nullopt;
   }
-  AnswerPart part;
+  CompletionPart part;
   part.choice = event.choice;
   const bool first = choice.offset == 0;
   if (first && event.choice < settings_.before.size()) part.text = settings_.before[event.choice];
@@ -99,7 +100,7 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   part.text_offset = choice.offset;
   choice.offset += count_code_points(part.text);
   choice.begun = true;
-  // Tokens that end an answer, and those of a stop text, are not part of it.
+  // Tokens that end a completion, and those of a stop text, are not part of it.
   const bool cut = event.end && event.piece.empty() && finish_reason(*event.end) == "stop";
   if (settings_.probabilities) {
     part.tokens.emplace();
@@ -112,10 +113,10 @@ std::optional<AnswerPart> AnswerSession::take(AnswerEvent event) {
   if (event.end) {
     --open_;
     part.finish_reason = finish_reason(*event.end);
-    usage_.answer_tokens += event.answer_tokens;
+    usage_.completion_tokens += event.completion_tokens;
     usage_.draft_tokens += event.draft_tokens;
     usage_.accepted_tokens += event.accepted_tokens;
-    if (event.choice % settings_.answers_per_prompt == 0) {
+    if (event.choice % settings_.completions_per_prompt == 0) {
       usage_.prompt_tokens += event.prompt_tokens;
       usage_.cached_tokens += event.cached_tokens;
     }

@@ -1,21 +1,22 @@
-#include "models/generation/answer.h"
+#include "models/generation/completion.h"
 
 namespace mulciber {
 
-Answer::Answer(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
-               const std::vector<std::string>& stops, std::function<void(std::string_view)> on_text)
+Completion::Completion(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
+                       const std::vector<std::string>& stops,
+                       std::function<void(std::string_view)> on_text)
     : stream_(tokenizer, prompt), filter_(stops), on_text_(std::move(on_text)) {
   result_.prompt_ids.assign(prompt.begin(), prompt.end());
 }
 
-bool Answer::push(uint32_t id, bool ends_text) {
+bool Completion::push(uint32_t id, bool ends_text) {
   if (filter_.stopped()) return false;
   result_.ids.push_back(id);
   if (!ends_text) show(filter_.push(stream_.push(static_cast<int32_t>(id))));
   return !filter_.stopped();
 }
 
-Generation Answer::finish(GenerateEnd end, bool cancelled) {
+Generation Completion::finish(GenerateEnd end, bool cancelled) {
   if (!filter_.stopped() && !cancelled) show(filter_.push(stream_.finish()));
   if (!filter_.stopped()) show(filter_.finish());
   result_.end = filter_.stopped() ? GenerateEnd::kStopText
@@ -24,7 +25,7 @@ Generation Answer::finish(GenerateEnd end, bool cancelled) {
   return std::move(result_);
 }
 
-void Answer::show(const std::string& text) {
+void Completion::show(const std::string& text) {
   result_.text += text;
   if (!text.empty() && on_text_) on_text_(text);
 }

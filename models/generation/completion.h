@@ -1,4 +1,4 @@
-// Collects an answer's tokens, decodes them to text and ends the answer at a stop text.
+// Collects a completion's tokens, decodes them to text and ends the completion at a stop text.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@
 
 namespace mulciber {
 
-class Answer {
+class Completion {
  public:
-  Answer(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
-         const std::vector<std::string>& stops, std::function<void(std::string_view)> on_text);
+  Completion(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
+             const std::vector<std::string>& stops, std::function<void(std::string_view)> on_text);
 
   /// Sets the prompt of the result, where the constructor was given only its last part.
   void set_prompt(std::span<const uint32_t> ids) {
@@ -24,13 +24,13 @@ class Answer {
   }
 
   /// Appends a token; the text of one that ends_text is not shown. Returns false once a stop text
-  /// has been found: later tokens are not part of the answer.
+  /// has been found: later tokens are not part of the completion.
   bool push(uint32_t id, bool ends_text);
 
   /// The tokens pushed so far, and their text.
   const Generation& so_far() const { return result_; }
-  /// Ends the answer. end: why its last token is the last, unless a stop text was found or the
-  /// answer was cancelled.
+  /// Ends the completion. end: why its last token is the last, unless a stop text was found or the
+  /// completion was cancelled.
   Generation finish(GenerateEnd end, bool cancelled);
 
  private:

@@ -1,5 +1,5 @@
 // Token records that clients get: the bytes of the tokens add up to the text.
-#include "apps/serve/api/answer_format.h"
+#include "apps/serve/api/completion_format.h"
 
 #include "checkpoints/checkpoint.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-// One request's answers on their way from the engine to the client.
+// One request's completions on their way from the engine to the client.
 #pragma once
 
 #include <chrono>
@@ -7,15 +7,15 @@
 #include <optional>
 #include <vector>
 
-#include "apps/serve/api/answer_format.h"
-#include "apps/serve/engine/answer_channel.h"
+#include "apps/serve/api/completion_format.h"
+#include "apps/serve/engine/completion_channel.h"
 #include "apps/serve/engine/metrics.h"
 
 namespace mulciber::apps::serve {
 
 struct SessionSettings {
   uint32_t choices = 1;
-  uint32_t answers_per_prompt = 1;  // a prompt's tokens count once for all its answers
+  uint32_t completions_per_prompt = 1;  // a prompt's tokens count once for all its completions
   bool probabilities = false;
   std::vector<std::string> before;  // for each choice: the text with which it begins
   /// For each choice: the tokens of that text, where probabilities are wanted.
@@ -23,22 +23,23 @@ struct SessionSettings {
   std::chrono::seconds most_time{600};
 };
 
-/// Reads a channel to its end. A session that is destroyed before cancels the other answers.
-class AnswerSession {
+/// Reads a channel to its end. A session that is destroyed before cancels the other completions.
+class CompletionSession {
  public:
-  AnswerSession(std::shared_ptr<AnswerChannel> channel, std::shared_ptr<const Tokenizer> tokenizer,
-                const SessionSettings& settings, std::function<bool()> gone, Metrics& metrics);
-  ~AnswerSession();
-  AnswerSession(const AnswerSession&) = delete;
-  AnswerSession& operator=(const AnswerSession&) = delete;
+  CompletionSession(std::shared_ptr<CompletionChannel> channel,
+                    std::shared_ptr<const Tokenizer> tokenizer, const SessionSettings& settings,
+                    std::function<bool()> gone, Metrics& metrics);
+  ~CompletionSession();
+  CompletionSession(const CompletionSession&) = delete;
+  CompletionSession& operator=(const CompletionSession&) = delete;
 
   /// Waits for the first event, so that an error which ends a request at once is not sent as a
   /// stream.
   void wait_for_first();
-  /// The next part, of any choice; nothing once all choices are complete. Throws ApiError where an
-  /// answer failed or took too long, ClientGone where the client has left.
-  std::optional<AnswerPart> next();
-  /// Ends an answer before its next token, because no more of it is needed.
+  /// The next part, of any choice; nothing once all choices are complete. Throws ApiError where a
+  /// completion failed or took too long, ClientGone where the client has left.
+  std::optional<CompletionPart> next();
+  /// Ends a completion before its next token, because no more of it is needed.
   void end(uint32_t choice) { channel_->end(choice); }
   const Usage& usage() const { return usage_; }
 
@@ -51,18 +52,18 @@ class AnswerSession {
     std::chrono::steady_clock::time_point latest;
   };
   static Choice new_choice(const std::shared_ptr<const Tokenizer>& tokenizer);
-  AnswerEvent wait();
-  std::optional<AnswerPart> take(AnswerEvent event);
+  CompletionEvent wait();
+  std::optional<CompletionPart> take(CompletionEvent event);
   void measure(Choice& choice);
 
-  std::shared_ptr<AnswerChannel> channel_;
+  std::shared_ptr<CompletionChannel> channel_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   SessionSettings settings_;
   std::function<bool()> gone_;
   Metrics& metrics_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<Choice> choices_;
-  std::optional<AnswerEvent> first_;
+  std::optional<CompletionEvent> first_;
   uint32_t open_;
   Usage usage_;
 };

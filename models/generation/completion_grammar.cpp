@@ -1,4 +1,4 @@
-#include "models/generation/answer_grammar.h"
+#include "models/generation/completion_grammar.h"
 
 #include <fmt/format.h>
 
@@ -35,17 +35,17 @@ std::shared_ptr<TokenMasks> GrammarVocabulary::masks(const Grammar& grammar) {
   return kept_.front().second;
 }
 
-AnswerGrammar::AnswerGrammar(std::shared_ptr<TokenMasks> masks, std::vector<uint32_t> ends)
+CompletionGrammar::CompletionGrammar(std::shared_ptr<TokenMasks> masks, std::vector<uint32_t> ends)
     : masks_(std::move(masks)), ends_(std::move(ends)), position_(masks_->begin()) {}
 
-std::optional<std::span<const uint32_t>> AnswerGrammar::next() {
+std::optional<std::span<const uint32_t>> CompletionGrammar::next() {
   mask_ = masks_->allowed(position_);
   const bool complete = masks_->accepts(position_);
   const bool goes_on = std::ranges::any_of(mask_, [](uint32_t word) { return word != 0; });
   if (!goes_on && complete) return std::nullopt;
   for (const uint32_t end : ends_) {
     if (end / 32 >= mask_.size()) continue;
-    // An id that is a piece of text as well ends the answer all the same.
+    // An id that is a piece of text as well ends the completion all the same.
     mask_[end / 32] &= ~(1u << (end % 32));
     if (complete) mask_[end / 32] |= 1u << (end % 32);
   }
@@ -57,7 +57,7 @@ std::optional<std::span<const uint32_t>> AnswerGrammar::next() {
                    "than 500 rules open in one another");
 }
 
-void AnswerGrammar::take(uint32_t id) {
+void CompletionGrammar::take(uint32_t id) {
   const bool ends = std::ranges::find(ends_, id) != ends_.end();
   if (ends && masks_->accepts(position_)) return;
   if (!masks_->push(position_, id))
