@@ -5,6 +5,7 @@
 
 #include "capi/handles.h"
 #include "capi/structures.h"
+#include "mulciber/model_loader.h"
 
 using namespace mulciber;
 using namespace mulciber::c;

@@ -48,12 +48,6 @@ std::optional<Translation> translated(BatchTranslator& batch, TranslationRequest
   return made;
 }
 
-BatchTranslatorOptions of_slots(uint32_t slots) {
-  BatchTranslatorOptions options;
-  options.slots = slots;
-  return options;
-}
-
 }  // namespace
 
 TEST_CASE("A translation does not depend on who else is translated") {

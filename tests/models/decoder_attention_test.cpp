@@ -18,10 +18,10 @@ namespace {
 
 // The model has 3 layers of 4 heads; the first two layers see 5 tokens. decoder_test checks its
 // attention weights in expected.safetensors.
-std::string small_model() { return (data_dir() / "gemma3").string(); }
+std::string attended_model() { return (data_dir() / "gemma3").string(); }
 
-std::unique_ptr<DecoderModel> open_decoder(const ModelOptions& options) {
-  const Checkpoint checkpoint(small_model());
+std::unique_ptr<DecoderModel> open_attended(const ModelOptions& options) {
+  const Checkpoint checkpoint(attended_model());
   return std::make_unique<DecoderModel>(shared_device(), checkpoint,
                                         read_decoder_config(checkpoint), options);
 }
@@ -44,7 +44,7 @@ double largest_map_difference(std::span<const double> a, std::span<const double>
 }  // namespace
 
 TEST_CASE("What tokens of prompt and answer read of one another is kept on request") {
-  TextGenerator generator(shared_handle(), small_model(), {.context = 64});
+  TextGenerator generator(shared_handle(), attended_model(), {.context = 64});
   GenerateOptions options = {.max_new_tokens = 12, .ignore_end = true};
   const Generation plain = generator.generate("The red hammer", options);
   CHECK_FALSE(plain.attention.has_value());
@@ -85,13 +85,13 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
 
   // The maps match those of the pass that is compared with reference values; both keep keys in 16
   // bits.
-  const auto model = open_decoder({.cache = DataType::kF16});
+  const auto model = open_attended({.cache = DataType::kF16});
   CHECK(largest_map_difference(output(*model, ids, "attentions"),
                                std::vector<double>(maps.weights.begin(), maps.weights.end())) <
         1e-6);
 
   // Several texts have maps of their own; each fills its context, so its last token was never read.
-  TextGenerator several(shared_handle(), small_model(), {.context = 16, .sequences = 2});
+  TextGenerator several(shared_handle(), attended_model(), {.context = 16, .sequences = 2});
   options.max_new_tokens = 0;
   const std::vector<std::string> prompts = {"The red hammer", "A"};
   for (const Generation& each : several.generate_all(prompts, options)) {
@@ -102,7 +102,7 @@ TEST_CASE("What tokens of prompt and answer read of one another is kept on reque
 }
 
 TEST_CASE("Attention maps of too many tokens are refused before anything is computed") {
-  TextGenerator generator(shared_handle(), small_model(), {.context = 64});
+  TextGenerator generator(shared_handle(), attended_model(), {.context = 64});
   GenerateOptions options = {.max_new_tokens = 3000, .attention = true};
   bool computed = false;
   options.on_prompt = [&](size_t, size_t) { computed = true; };
@@ -116,8 +116,8 @@ TEST_CASE("Attention maps of too many tokens are refused before anything is comp
 TEST_CASE("A head that is switched off counts as if nothing took its output") {
   const std::vector<HeadNumber> masked = {{0, 1}, {2, 0}, {2, 3}};
   const std::vector<uint32_t> ids = {2, 40, 77, 300, 12, 9, 120};
-  const auto whole = open_decoder({}), without = open_decoder({.masked_heads = masked}),
-             cut = open_decoder({});
+  const auto whole = open_attended({}), without = open_attended({.masked_heads = masked}),
+             cut = open_attended({});
   for (const HeadNumber& number : masked) {
     const CausalAttention& attention = cut->network().decoder.layers[number.layer].attention;
     const Tensor& matrix = attention.out.weight;  // (D, heads * head size)
@@ -147,18 +147,18 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
   }
 
   CHECK_THAT(model_error([] {
-               open_decoder({.masked_heads = {{3, 0}}});
+               open_attended({.masked_heads = {{3, 0}}});
              }).value_or(""),
              ContainsSubstring("head 0 of layer 3") && ContainsSubstring("3 layers of 4 heads"));
-  CHECK(model_error([] { open_decoder({.masked_heads = {{0, 4}}}); }).has_value());
+  CHECK(model_error([] { open_attended({.masked_heads = {{0, 4}}}); }).has_value());
 
   // Without a head, a prompt's keys and values differ.
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "prompt").string();
-  TextGenerator saved(shared_handle(), small_model(), {.context = 64});
+  TextGenerator saved(shared_handle(), attended_model(), {.context = 64});
   saved.generate("The red hammer", {.max_new_tokens = 2});
   saved.save_cache(file);
-  TextGenerator other(shared_handle(), small_model(), {.context = 64, .masked_heads = masked});
+  TextGenerator other(shared_handle(), attended_model(), {.context = 64, .masked_heads = masked});
   CHECK_THAT(model_error([&] { other.load_cache(file); }).value_or(""),
              ContainsSubstring("other settings"));
 }

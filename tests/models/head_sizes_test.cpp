@@ -89,9 +89,9 @@ void write(const Made& model, const std::filesystem::path& folder) {
 }
 
 /// The library's computation written a second time from the papers, one token after another.
-class Reference {
+class SizesReference {
  public:
-  explicit Reference(const Made& model) : model_(model), keys_(kLayers), values_(kLayers) {}
+  explicit SizesReference(const Made& model) : model_(model), keys_(kLayers), values_(kLayers) {}
 
   /// Logits after the token.
   Numbers take(uint32_t id) {
@@ -187,7 +187,7 @@ void check(const Made& made, const std::filesystem::path& folder, DataType cache
       model.forward({{"input_ids", {{1, prompt.size()}, {prompt.begin(), prompt.end()}}}}, wanted)
           .at("logits")
           .values;
-  Reference reference(made);
+  SizesReference reference(made);
   Numbers expected, last;
   for (const uint32_t id : prompt) {
     last = reference.take(id);
