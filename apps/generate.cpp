@@ -45,13 +45,13 @@ double floor_share(const GenerateStatistics& s, double bytes_per_second) {
   return static_cast<double>(s.step_bytes) * s.decode_steps / bytes_per_second / s.decode_seconds;
 }
 
-uint64_t peak_host_bytes() {
+uint64_t peak_cpu_bytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint64_t host_bytes) {
+nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint64_t cpu_bytes) {
   return {{"device", describe(device).name},
           {"load_seconds", s.load_seconds},
           {"build_seconds", s.build_seconds},
@@ -76,7 +76,8 @@ nlohmann::json statistics_json(const GenerateStatistics& s, Device& device, uint
           {"weight_bytes", s.weight_bytes},
           {"predicted_device_bytes", s.predicted_device_bytes},
           {"peak_device_bytes", s.peak_device_bytes},
-          {"peak_host_bytes", host_bytes}};
+          {"peak_cpu_bytes", cpu_bytes},
+          {"peak_host_bytes", cpu_bytes}};  // deprecated name
 }
 
 nlohmann::json sampling_json(const Sampling& s) {
@@ -92,7 +93,7 @@ nlohmann::json sampling_json(const Sampling& s) {
           {"seed", s.seed}};
 }
 
-void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host_bytes) {
+void print_statistics(const GenerateStatistics& s, Device& device, uint64_t cpu_bytes) {
   const DeviceDescription d = describe(device);
   tell("device            {}{}\n", d.name, d.software ? " (software)" : "");
   tell("time to load      {:.3f} s\n", s.load_seconds);
@@ -112,7 +113,7 @@ void print_statistics(const GenerateStatistics& s, Device& device, uint64_t host
   tell("device memory     {:.1f} MiB at most ({:.1f} MiB predicted, {:.1f} MiB weights)\n",
        mebibytes(s.peak_device_bytes), mebibytes(s.predicted_device_bytes),
        mebibytes(s.weight_bytes));
-  tell("host memory       {:.1f} MiB at most{}\n", mebibytes(host_bytes),
+  tell("CPU memory        {:.1f} MiB at most{}\n", mebibytes(cpu_bytes),
        d.software ? ", what the software driver allocates included" : "");
 }
 
@@ -252,7 +253,7 @@ int run(const GenerateArguments& options) {
   const GenerateStatistics& statistics = generator.statistics();
   // The peak is taken before statistics, which measure the device's bandwidth with memory of their
   // own.
-  const uint64_t host_bytes = peak_host_bytes();
+  const uint64_t cpu_bytes = peak_cpu_bytes();
   if (options.common.json) {
     nlohmann::json object = {{"prompt", prompt},
                              {"text", text},
@@ -262,7 +263,7 @@ int run(const GenerateArguments& options) {
                              {"sampling", sampling_json(sampling)},
                              {"chat", asked != nullptr},
                              {"left_out", result.left_out}};
-    if (options.stats) object["statistics"] = statistics_json(statistics, *device, host_bytes);
+    if (options.stats) object["statistics"] = statistics_json(statistics, *device, cpu_bytes);
     write_piece(json_line(object) + "\n");
   } else {
     write_piece("\n");
@@ -272,7 +273,7 @@ int run(const GenerateArguments& options) {
     if (result.left_out > 0)
       tell("mulciber: the context of {} tokens was full: the {} oldest were left out\n",
            generator.context(), result.left_out);
-    if (options.stats) print_statistics(statistics, *device, host_bytes);
+    if (options.stats) print_statistics(statistics, *device, cpu_bytes);
   }
   if (result.attention)
     write_maps(options.maps, {to_maps(result, prompt, options.model.model, *device)});

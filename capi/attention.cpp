@@ -80,19 +80,19 @@ MulciberStatus mulciber_attention_extent(MulciberContext* context, MulciberTask*
 
 MulciberStatus mulciber_record_attention_image(MulciberContext* context, MulciberTask* task,
                                                VkCommandBuffer commands,
-                                               const MulciberHostImage* image,
+                                               const MulciberApplicationImage* image,
                                                const MulciberAttentionMap* map) {
   return guarded(context, [&] {
-    attention_of(task).record_attention(commands, host_image(image), attention_map(map));
+    attention_of(task).record_attention(commands, application_image(image), attention_map(map));
   });
 }
 
 MulciberStatus mulciber_record_attention_buffer(MulciberContext* context, MulciberTask* task,
                                                 VkCommandBuffer commands,
-                                                const MulciberHostBuffer* buffer,
+                                                const MulciberApplicationBuffer* buffer,
                                                 const MulciberAttentionMap* map) {
   return guarded(context, [&] {
-    attention_of(task).record_attention(commands, host_buffer(buffer), attention_map(map));
+    attention_of(task).record_attention(commands, application_buffer(buffer), attention_map(map));
   });
 }
 

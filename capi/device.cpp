@@ -16,20 +16,20 @@ MulciberStatus mulciber_adopt_device(MulciberContext* context, const MulciberDev
     given_to(device, "device") = nullptr;
     const auto info = of_any_version(from, "MulciberDeviceInfo");
     const auto* cache = static_cast<const std::byte*>(info.pipeline_cache);
-    HostDevice host;
-    host.physical = host_physical(info.physical);
-    host.device = info.device;
-    host.queue = host_queue(info);
-    host.enabled_extensions.assign(info.extensions, info.extensions + info.extension_count);
-    host.enabled_features = info.features;
-    host.allocator = host_allocator(info);
-    host.memory_budget = info.memory_budget;
-    if (info.memory_priority != 0) host.memory_priority = info.memory_priority;
-    if (cache) host.pipeline_cache.assign(cache, cache + info.pipeline_cache_size);
-    host.pipeline_threads = std::max(info.pipeline_threads, 1u);
+    ApplicationDevice application;
+    application.physical = application_physical(info.physical);
+    application.device = info.device;
+    application.queue = application_queue(info);
+    application.enabled_extensions.assign(info.extensions, info.extensions + info.extension_count);
+    application.enabled_features = info.features;
+    application.allocator = application_allocator(info);
+    application.memory_budget = info.memory_budget;
+    if (info.memory_priority != 0) application.memory_priority = info.memory_priority;
+    if (cache) application.pipeline_cache.assign(cache, cache + info.pipeline_cache_size);
+    application.pipeline_threads = std::max(info.pipeline_threads, 1u);
     DeviceOptions options = {.cache_folder = info.cache_folder ? info.cache_folder : ""};
     if (info.occupancy_priority != 0) options.occupancy_priority = info.occupancy_priority;
-    *device = new MulciberDevice{adopt_device(host, options)};
+    *device = new MulciberDevice{adopt_device(application, options)};
   });
 }
 

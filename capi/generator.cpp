@@ -11,7 +11,7 @@ PromptPart prompt_part(const MulciberPromptPart* from) {
   const auto part = of_any_version(from, "MulciberPromptPart");
   PromptPart result = {.text = part.text ? part.text : "", .embeddings = {}, .tokens = part.tokens};
   if (part.tokens > 0)
-    result.embeddings = host_buffer(part.embeddings);
+    result.embeddings = application_buffer(part.embeddings);
   else
     given_to(part.text, "text");
   return result;
@@ -21,8 +21,8 @@ GenerationOutputs generation_outputs(const MulciberGenerationOutputs* from) {
   GenerationOutputs result;
   if (!from) return result;
   const auto outputs = of_any_version(from, "MulciberGenerationOutputs");
-  if (outputs.logits) result.logits = host_buffer(outputs.logits);
-  if (outputs.states) result.states = host_buffer(outputs.states);
+  if (outputs.logits) result.logits = application_buffer(outputs.logits);
+  if (outputs.states) result.states = application_buffer(outputs.states);
   return result;
 }
 

@@ -47,11 +47,11 @@ MulciberStatus guarded_call(MulciberContext* context, void (*call)(const void* d
   } catch (const Error& error) {
     return failed(context, MULCIBER_ERROR_SETTING, error.what());
   } catch (const std::bad_alloc&) {
-    return failed(context, MULCIBER_ERROR_OUT_OF_MEMORY, "the host has no memory left");
+    return failed(context, MULCIBER_ERROR_OUT_OF_MEMORY, "no CPU memory is left");
   } catch (const std::exception& error) {
-    return failed(context, MULCIBER_ERROR_HOST, error.what());
+    return failed(context, MULCIBER_ERROR_APPLICATION, error.what());
   } catch (...) {
-    return failed(context, MULCIBER_ERROR_HOST, "an exception of a type that is not known");
+    return failed(context, MULCIBER_ERROR_APPLICATION, "an exception of a type that is not known");
   }
 }
 

@@ -82,7 +82,7 @@ MulciberStatus mulciber_begin_image(MulciberContext* context, MulciberImageEncod
     if (given.rgb && given.pixels)
       throw SettingError("image", "has rgb and pixels", "give NULL for one of them");
     if (given.pixels)
-      *task = task_of(std::make_unique<ImageTask>(by, host_buffer(given.pixels),
+      *task = task_of(std::make_unique<ImageTask>(by, application_buffer(given.pixels),
                                                   VkExtent2D{given.width, given.height},
                                                   image_options(info)));
     else
@@ -107,19 +107,19 @@ MulciberStatus mulciber_describe_image(MulciberContext* context, const MulciberT
 
 MulciberStatus mulciber_record_patches_image(MulciberContext* context, MulciberTask* task,
                                              VkCommandBuffer commands,
-                                             const MulciberHostImage* image,
+                                             const MulciberApplicationImage* image,
                                              const MulciberPatchMap* map) {
   return guarded(context, [&] {
-    image_of(task).record_attention(commands, host_image(image), patch_map(map));
+    image_of(task).record_attention(commands, application_image(image), patch_map(map));
   });
 }
 
 MulciberStatus mulciber_record_patches_buffer(MulciberContext* context, MulciberTask* task,
                                               VkCommandBuffer commands,
-                                              const MulciberHostBuffer* buffer,
+                                              const MulciberApplicationBuffer* buffer,
                                               const MulciberPatchMap* map) {
   return guarded(context, [&] {
-    image_of(task).record_attention(commands, host_buffer(buffer), patch_map(map));
+    image_of(task).record_attention(commands, application_buffer(buffer), patch_map(map));
   });
 }
 
@@ -136,9 +136,12 @@ MulciberStatus mulciber_describe_picture(MulciberContext* context, const Mulcibe
   return mulciber_describe_image(context, task, report);
 }
 
-MulciberStatus mulciber_begin_picture_of_pixels(
-    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
-    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task) {
+MulciberStatus mulciber_begin_picture_of_pixels(MulciberContext* context,
+                                                MulciberImageEncoder* encoder,
+                                                const MulciberApplicationBuffer* pixels,
+                                                const VkExtent2D* extent,
+                                                const MulciberImageInfo* info,
+                                                MulciberTask** task) {
   MulciberImage image = {sizeof(image)};
   const MulciberStatus status = guarded(context, [&] {
     given_to(task, "task") = nullptr;

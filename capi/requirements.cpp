@@ -15,12 +15,13 @@ MulciberStatus mulciber_query_requirements(MulciberContext* context,
                                            const MulciberModel* model, const MulciberLoadInfo* from,
                                            MulciberRequirements* to) {
   return guarded(context, [&] {
-    const HostPhysicalDevice host = host_physical(physical_device);
+    const ApplicationPhysicalDevice application = application_physical(physical_device);
     MulciberRequirements result = of_any_version(to, "MulciberRequirements");
     const MulciberLoadInfo info = load_info(from);
     const GeneratorOptions options = {.load = load_options(info), .context = info.context};
     MulciberContext& c = *context;
-    c.requirements = model ? requirements(host, *model->model, options) : requirements(host);
+    c.requirements =
+        model ? requirements(application, *model->model, options) : requirements(application);
     const Requirements& found = c.requirements;
     c.list.clear();
     for (const Requirement& r : found.list)

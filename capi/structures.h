@@ -62,14 +62,14 @@ inline void give_bytes(std::span<const std::byte> bytes, size_t* size, void* to)
   room = bytes.size();
 }
 
-inline HostPhysicalDevice host_physical(const MulciberPhysicalDevice* from) {
+inline ApplicationPhysicalDevice application_physical(const MulciberPhysicalDevice* from) {
   const auto physical = of_any_version(from, "MulciberPhysicalDevice");
   return {physical.instance, physical.physical_device, physical.get_instance_proc_addr,
           physical.api_version};
 }
 
-inline HostQueue host_queue(const MulciberDeviceInfo& info) {
-  HostQueue queue = {.queue = info.queue, .family = info.queue_family};
+inline ApplicationQueue application_queue(const MulciberDeviceInfo& info) {
+  ApplicationQueue queue = {.queue = info.queue, .family = info.queue_family};
   if (info.lock_queue) queue.lock = [call = info.lock_queue, user = info.user] { call(user); };
   if (info.unlock_queue)
     queue.unlock = [call = info.unlock_queue, user = info.user] { call(user); };
@@ -81,11 +81,11 @@ inline HostQueue host_queue(const MulciberDeviceInfo& info) {
   return queue;
 }
 
-inline HostAllocator host_allocator(const MulciberDeviceInfo& info) {
-  HostAllocator allocator;
+inline ApplicationAllocator application_allocator(const MulciberDeviceInfo& info) {
+  ApplicationAllocator allocator;
   if (info.allocate)
     allocator.allocate = [call = info.allocate, user = info.user](const MemoryRequest& request,
-                                                                  HostMemory* memory) {
+                                                                  ApplicationMemory* memory) {
       const MulciberMemoryRequest asked = {.buffer = request.buffer,
                                            .requirements = request.requirements,
                                            .usage = static_cast<MulciberMemoryUsage>(request.usage),
@@ -99,7 +99,7 @@ inline HostAllocator host_allocator(const MulciberDeviceInfo& info) {
       return result;
     };
   if (info.free)
-    allocator.free = [call = info.free, user = info.user](const HostMemory& memory) {
+    allocator.free = [call = info.free, user = info.user](const ApplicationMemory& memory) {
       const MulciberMemory freed = {memory.memory, memory.offset, memory.mapped, memory.handle};
       call(user, &freed);
     };
@@ -179,24 +179,25 @@ inline AttentionMap attention_map(const MulciberAttentionMap* from) {
   return {static_cast<AttentionKind>(map.kind), map.layer, map.head};
 }
 
-inline HostImage host_image(const MulciberHostImage* from) {
-  const auto image = of_any_version(from, "MulciberHostImage");
-  HostImage result = {.image = image.image,
-                      .format = image.format,
-                      .extent = image.extent,
-                      .mip_level = image.mip_level,
-                      .array_layer = image.array_layer,
-                      .offset = image.offset,
-                      .layout = image.layout};
+inline ApplicationImage application_image(const MulciberApplicationImage* from) {
+  const auto image = of_any_version(from, "MulciberApplicationImage");
+  ApplicationImage result = {.image = image.image,
+                             .format = image.format,
+                             .extent = image.extent,
+                             .mip_level = image.mip_level,
+                             .array_layer = image.array_layer,
+                             .offset = image.offset,
+                             .layout = image.layout};
   if (image.final_layout != VK_IMAGE_LAYOUT_UNDEFINED) result.final_layout = image.final_layout;
   if (image.stages != 0) result.stages = image.stages, result.accesses = image.accesses;
   if (image.changes_family) result.queue_family = image.queue_family;
   return result;
 }
 
-inline HostBuffer host_buffer(const MulciberHostBuffer* from) {
-  const auto buffer = of_any_version(from, "MulciberHostBuffer");
-  HostBuffer result = {.buffer = buffer.buffer, .offset = buffer.offset, .size = buffer.bytes};
+inline ApplicationBuffer application_buffer(const MulciberApplicationBuffer* from) {
+  const auto buffer = of_any_version(from, "MulciberApplicationBuffer");
+  ApplicationBuffer result = {
+      .buffer = buffer.buffer, .offset = buffer.offset, .size = buffer.bytes};
   if (buffer.stages != 0) result.stages = buffer.stages, result.accesses = buffer.accesses;
   if (buffer.changes_family) result.queue_family = buffer.queue_family;
   return result;

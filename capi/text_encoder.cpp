@@ -66,8 +66,8 @@ MulciberStatus mulciber_begin_embedding(MulciberContext* context, MulciberTextEn
     if (text && info.embeddings)
       throw SettingError("text", "is given beside embeddings", "give NULL for one of them");
     if (info.embeddings)
-      *task = task_of(std::make_unique<EmbeddingTask>(by, host_buffer(info.embeddings), info.tokens,
-                                                      embed_options(from)));
+      *task = task_of(std::make_unique<EmbeddingTask>(by, application_buffer(info.embeddings),
+                                                      info.tokens, embed_options(from)));
     else
       *task = task_of(std::make_unique<EmbeddingTask>(by, std::string(&given_to(text, "text")),
                                                       embed_options(from)));
@@ -82,8 +82,8 @@ uint32_t mulciber_embedding_tokens(const MulciberTask* task) {
 
 MulciberStatus mulciber_begin_embedding_of_rows(MulciberContext* context,
                                                 MulciberTextEncoder* encoder,
-                                                const MulciberHostBuffer* rows, uint32_t tokens,
-                                                const MulciberEmbedInfo* from,
+                                                const MulciberApplicationBuffer* rows,
+                                                uint32_t tokens, const MulciberEmbedInfo* from,
                                                 MulciberTask** task) {
   MulciberEmbedInfo info = {};
   const MulciberStatus status = guarded(context, [&] {

@@ -24,16 +24,18 @@ using namespace mulciber;
 using namespace mulciber::c;
 
 MulciberStatus mulciber_record_vector(MulciberContext* context, MulciberTask* task,
-                                      VkCommandBuffer commands, const MulciberHostBuffer* buffer) {
+                                      VkCommandBuffer commands,
+                                      const MulciberApplicationBuffer* buffer) {
   return guarded(context, [&] {
-    with_vector(task, [&](auto& of) { of.record_vector(commands, host_buffer(buffer)); });
+    with_vector(task, [&](auto& of) { of.record_vector(commands, application_buffer(buffer)); });
   });
 }
 
 MulciberStatus mulciber_record_states(MulciberContext* context, MulciberTask* task,
-                                      VkCommandBuffer commands, const MulciberHostBuffer* buffer) {
+                                      VkCommandBuffer commands,
+                                      const MulciberApplicationBuffer* buffer) {
   return guarded(context, [&] {
-    with_vector(task, [&](auto& of) { of.record_states(commands, host_buffer(buffer)); });
+    with_vector(task, [&](auto& of) { of.record_states(commands, application_buffer(buffer)); });
   });
 }
 

@@ -45,7 +45,7 @@ class ReadBytes : public FileBytes {
     if (reserved == MAP_FAILED)
       throw ModelError(where_,
                        "has " + std::to_string(file.size) +
-                           " bytes as the host says, for which there is no address space",
+                           " bytes as the application says, for which there is no address space",
                        "check the size that was given");
     all_ = {static_cast<const std::byte*>(reserved), static_cast<std::size_t>(file.size)};
   }
@@ -92,7 +92,7 @@ class ReadBytes : public FileBytes {
       const std::size_t given = read_(offset, wanted);
       if (given != wanted.size())
         throw ModelError(where_,
-                         "the host's function gave " + std::to_string(given) + " of " +
+                         "the application's function gave " + std::to_string(given) + " of " +
                              std::to_string(wanted.size()) + " bytes at byte " +
                              std::to_string(offset) + " of " + std::to_string(all_.size()),
                          "it must give all that it is asked for, within the size that was given");

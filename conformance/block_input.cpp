@@ -269,7 +269,7 @@ std::vector<Bounded> q8_0_reference(std::span<const Bounded> block) {
   return result;
 }
 
-void put_q8_0(HostTensor& output, size_t first, std::span<const Bounded> columns) {
+void put_q8_0(CpuTensor& output, size_t first, std::span<const Bounded> columns) {
   const size_t block = block_elements(DataType::kQ8_0);
   for (size_t at = 0; at < columns.size(); at += block) {
     const std::vector<Bounded> numbers = q8_0_reference(columns.subspan(at, block));
@@ -298,7 +298,7 @@ CaseInput block_input(Shape shape, DataType type, double deviation, bool whole) 
       }
       draw_scales(format, columns, deviation, whole, line, random);
     }
-    HostTensor tensor{shape, type, {}, {}};
+    CpuTensor tensor{shape, type, {}, {}};
     read_blocks(type, columns, words, tensor.values, tensor.sizes);
     tensor.bytes.resize(words.size() * 4);
     std::memcpy(tensor.bytes.data(), words.data(), tensor.bytes.size());

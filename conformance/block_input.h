@@ -31,6 +31,6 @@ std::vector<Bounded> q8_0_reference(std::span<const Bounded> block);
 
 /// Writes numbers into blocks of a q8_0 output: `columns`, of whole blocks, from element `first`
 /// on.
-void put_q8_0(HostTensor& output, size_t first, std::span<const Bounded> columns);
+void put_q8_0(CpuTensor& output, size_t first, std::span<const Bounded> columns);
 
 }  // namespace mulciber::conformance

@@ -194,13 +194,13 @@ Bounded activation_reference(Bounded x, Activation function) {
   return x;
 }
 
-void append(HostTensor& output, Bounded result) {
+void append(CpuTensor& output, Bounded result) {
   output.values.push_back(0);
   output.bounds.push_back(0);
   put(output, output.values.size() - 1, result);
 }
 
-void put(HostTensor& output, size_t index, Bounded result) {
+void put(CpuTensor& output, size_t index, Bounded result) {
   output.values[index] = result.value;
   output.bounds[index] = result.error;
   // A value that already has an error was rounded to f32 by the operation that computed it.
@@ -209,8 +209,8 @@ void put(HostTensor& output, size_t index, Bounded result) {
   }
 }
 
-void cap_bounds(std::vector<HostTensor>& outputs, double share) {
-  for (HostTensor& output : outputs) {
+void cap_bounds(std::vector<CpuTensor>& outputs, double share) {
+  for (CpuTensor& output : outputs) {
     double squares = 0;
     for (double value : output.values) squares += value * value;
     const double cap =

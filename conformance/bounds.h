@@ -64,11 +64,11 @@ Bounded tanh(Bounded x);
 Bounded activation_reference(Bounded x, Activation function);
 
 /// Appends a value and its bound to an output, including the rounding to its type.
-void append(HostTensor& output, Bounded result);
+void append(CpuTensor& output, Bounded result);
 /// Writes a value and its bound at an index; values and bounds already have their size.
-void put(HostTensor& output, size_t index, Bounded result);
+void put(CpuTensor& output, size_t index, Bounded result);
 /// Lowers bounds to a share of the root mean square of their tensor. For whole blocks, where the
 /// worst cases of all operations add up to far more than real roundings.
-void cap_bounds(std::vector<HostTensor>& outputs, double share);
+void cap_bounds(std::vector<CpuTensor>& outputs, double share);
 
 }  // namespace mulciber::conformance

@@ -32,7 +32,7 @@ int64_t first_damaged(const std::vector<std::byte>& bytes,
 
 }  // namespace
 
-std::vector<std::byte> to_bytes(const HostTensor& tensor) {
+std::vector<std::byte> to_bytes(const CpuTensor& tensor) {
   if (!tensor.bytes.empty()) return tensor.bytes;
   std::vector<std::byte> bytes(tensor.values.size() * size_of(tensor.type));
   for (size_t i = 0; i < tensor.values.size(); ++i) {
@@ -118,7 +118,7 @@ CaseProgram::CaseProgram(Device& device, const OpCase& op_case, const Kernel* ro
   program_ = std::make_unique<Program>(builder.build());
 }
 
-void CaseProgram::fill(const std::vector<HostTensor>& inputs) {
+void CaseProgram::fill(const std::vector<CpuTensor>& inputs) {
   Uploader uploader(device_);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (placement_.guard_bytes > 0) {

@@ -27,7 +27,7 @@ class CaseProgram {
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
   /// Writes the inputs, and poison (runtime/memory_guard.h) everywhere else.
-  void fill(const std::vector<HostTensor>& inputs);
+  void fill(const std::vector<CpuTensor>& inputs);
   /// The outputs' bytes after a run.
   std::vector<std::vector<std::byte>> read_outputs();
   /// Describes a changed byte that belongs to no tensor of the program, or returns "". (Reads back
@@ -54,7 +54,7 @@ class CaseProgram {
 };
 
 /// The bytes of a tensor in the device's format.
-std::vector<std::byte> to_bytes(const HostTensor& tensor);
+std::vector<std::byte> to_bytes(const CpuTensor& tensor);
 /// The numbers in such bytes, for a tensor with `columns` columns.
 std::vector<double> values_of(const std::vector<std::byte>& bytes, DataType type, uint64_t columns);
 

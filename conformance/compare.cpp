@@ -34,7 +34,7 @@ class Judge {
  public:
   Judge(const Quality& quality) : quality_(quality) {}
 
-  void output(size_t index, const std::vector<std::byte>& bytes, const HostTensor& expected) {
+  void output(size_t index, const std::vector<std::byte>& bytes, const CpuTensor& expected) {
     const size_t columns = std::max<uint64_t>(1, expected.shape.columns()),
                  count = expected.values.size();
     const std::vector<double> values = values_of(bytes, expected.type, columns);
@@ -97,7 +97,7 @@ class Judge {
   }
 
  private:
-  std::string describe(size_t index, const HostTensor& expected, double got, size_t row, size_t at,
+  std::string describe(size_t index, const CpuTensor& expected, double got, size_t row, size_t at,
                        double share, double relative) const {
     const size_t columns = std::max<uint64_t>(1, expected.shape.columns());
     const double want = expected.values[at];
@@ -119,7 +119,7 @@ class Judge {
 
 // A sorted sample of a few thousand magnitudes of checked elements; infinities and NaN count as
 // infinite. One of each `step` elements is drawn at random, because a mask may hide every third.
-std::vector<double> magnitudes(const HostTensor& tensor) {
+std::vector<double> magnitudes(const CpuTensor& tensor) {
   std::vector<double> sample;
   const size_t step = std::max<size_t>(1, tensor.values.size() / 4096);
   std::minstd_rand random;
@@ -132,7 +132,7 @@ std::vector<double> magnitudes(const HostTensor& tensor) {
   return sample;
 }
 
-std::string doubt(const std::string& name, const HostTensor& tensor) {
+std::string doubt(const std::string& name, const CpuTensor& tensor) {
   constexpr size_t kLeast = 8;
   constexpr double kMost = 0.9;  // share of the elements that may be equal
   if (tensor.type == DataType::kU32) return "";
@@ -182,19 +182,18 @@ Quality quality_of(const Kernel* row) {
 }
 
 Comparison compare(const std::vector<std::vector<std::byte>>& got,
-                   std::span<const HostTensor> expected, const Quality& quality) {
+                   std::span<const CpuTensor> expected, const Quality& quality) {
   Judge judge(quality);
   for (size_t i = 0; i < expected.size(); ++i) judge.output(i, got[i], expected[i]);
   return judge.verdict();
 }
 
-std::string why_mistrusted(std::span<const HostTensor> inputs,
-                           std::span<const HostTensor> expected) {
+std::string why_mistrusted(std::span<const CpuTensor> inputs, std::span<const CpuTensor> expected) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (std::string text = doubt(fmt::format("input {}", i), inputs[i]); !text.empty()) return text;
   }
   for (size_t i = 0; i < expected.size(); ++i) {
-    const HostTensor& output = expected[i];
+    const CpuTensor& output = expected[i];
     if (std::string text = doubt(fmt::format("expected output {}", i), output); !text.empty())
       return text;
     for (size_t e = 0; e < output.values.size() && output.type != DataType::kU32; ++e) {
@@ -210,7 +209,7 @@ std::string why_mistrusted(std::span<const HostTensor> inputs,
   return "";
 }
 
-std::string why_inexact(std::span<const HostTensor> expected) {
+std::string why_inexact(std::span<const CpuTensor> expected) {
   for (size_t i = 0; i < expected.size(); ++i) {
     for (size_t e = 0; e < expected[i].bounds.size(); ++e) {
       const double bound = expected[i].bounds[e];

@@ -37,15 +37,14 @@ struct Comparison {
 /// `got`: one byte array per output. NaN passes only where NaN is expected. An infinity passes
 /// where that infinity is expected, or where the type cannot hold the value plus its bound.
 Comparison compare(const std::vector<std::vector<std::byte>>& got,
-                   std::span<const HostTensor> expected, const Quality& quality = {});
+                   std::span<const CpuTensor> expected, const Quality& quality = {});
 
 /// The reason why a comparison with these values says little, or "": an input or output that is
 /// mostly zero or almost constant, a saturated activation, a result that its type cannot hold,
 /// bounds as large as the results. Checks only floats, in tensors of 8 elements or more.
-std::string why_mistrusted(std::span<const HostTensor> inputs,
-                           std::span<const HostTensor> expected);
+std::string why_mistrusted(std::span<const CpuTensor> inputs, std::span<const CpuTensor> expected);
 
 /// The first value with a nonzero bound in a case that claims to be exact, or "".
-std::string why_inexact(std::span<const HostTensor> expected);
+std::string why_inexact(std::span<const CpuTensor> expected);
 
 }  // namespace mulciber::conformance

@@ -62,7 +62,7 @@ std::vector<uint32_t> fed_with(const Opened& opened, const std::vector<uint32_t>
 }
 
 /// Makes a tensor wrong beyond every bound, as a number and as an id.
-void corrupt(HostTensor& tensor) { tensor.values[0] += 64 + std::fabs(tensor.values[0]); }
+void corrupt(CpuTensor& tensor) { tensor.values[0] += 64 + std::fabs(tensor.values[0]); }
 
 bool is_clean(Status status) {
   return status == Status::kPass || status == Status::kQualityWarning;
@@ -80,7 +80,7 @@ CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOpti
     if (!files) return {Status::kNotSupported, "the bundled model is not beside this program"};
     const Opened opened(device, *files);
     CaseResult result;
-    HostTensor first;
+    CpuTensor first;
     std::unique_ptr<GuardedModel> model;
     const uint32_t runs = std::max(1u, options.repeats) + 1;
     for (uint32_t i = 0; i < runs; ++i) {
@@ -90,7 +90,7 @@ CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOpti
         model = std::make_unique<GuardedModel>(device, *files,
                                                kGuardBytes * (1 + (options.seed + i) % 7));
       }
-      HostTensor got = run(opened, *model->model);
+      CpuTensor got = run(opened, *model->model);
       if (options.fault != Fault::kNone) {
         const auto write_outside = [&] {
           upload(device, device.memory().guard_word(), std::vector<std::byte>(4));
@@ -117,13 +117,13 @@ CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOpti
       const OrderScope scope(device, order);
       model.reset();
       model = std::make_unique<GuardedModel>(device, *files, kGuardBytes);
-      HostTensor got = run(opened, *model->model);
+      CpuTensor got = run(opened, *model->model);
       if (options.fault == Fault::kOrder) corrupt(got);
       result.orders.push_back(name_of(order));
       if (got.values == first.values) continue;
       const auto [own, other] = std::mismatch(first.values.begin(), first.values.end(),
                                               got.values.begin(), got.values.end());
-      const auto shown = [](const HostTensor& tensor, auto at) {
+      const auto shown = [](const CpuTensor& tensor, auto at) {
         return at == tensor.values.end() ? std::string("missing") : fmt::format("{:.9g}", *at);
       };
       result.status = Status::kFlaky;
@@ -144,11 +144,11 @@ CaseResult forward_case(Device& device, const ModelsUnderTest& models, const Run
       [&](const Opened& opened, LoadedTranslation& model) {
         return model.logits(source, fed_with(opened, target));
       },
-      [&](const Opened& opened, const HostTensor& got) {
-        std::vector<HostTensor> outputs = {
+      [&](const Opened& opened, const CpuTensor& got) {
+        std::vector<CpuTensor> outputs = {
             opened.reference.logits(opened.reference.encode(source), fed_with(opened, target))};
         cap_bounds(outputs, opened.arithmetic.half_operands ? 3e-2 : 1e-3);
-        const HostTensor& expected = outputs[0];
+        const CpuTensor& expected = outputs[0];
         if (std::string doubt = why_mistrusted({}, {&expected, 1}); !doubt.empty()) {
           return CaseResult{Status::kMistrusted, doubt};
         }
@@ -166,7 +166,7 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
   free.banned.clear();
   ControlWords state(all.words());
   initialize_beam_state(state, layout, free);
-  const HostTensor memory = opened.reference.encode(source);
+  const CpuTensor memory = opened.reference.encode(source);
   const uint32_t k = beams == 1 ? 1 : std::min(2 * beams, opened.files.shape().vocabulary);
   for (uint32_t step = 0; step + 1 < settings.max_length; ++step) {
     std::vector<double> candidates;
@@ -180,7 +180,7 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
         if (position == 0) break;
         at = state.get(layout.history_parents, position * beams + at);
       }
-      const HostTensor logits = opened.reference.logits(memory, ids);
+      const CpuTensor logits = opened.reference.logits(memory, ids);
       const size_t vocabulary = logits.shape.columns();
       const double* last = &logits.values[(ids.size() - 1) * vocabulary];
       const double most = *std::max_element(last, last + vocabulary);
@@ -216,8 +216,8 @@ CaseResult search_case(Device& device, const ModelsUnderTest& models, const RunO
       [&](const Opened&, LoadedTranslation& model) {
         return u32_tensor(model.search(source, beams, kMaxNewTokens));
       },
-      [&](const Opened& opened, const HostTensor& got) {
-        const HostTensor expected = u32_tensor(
+      [&](const Opened& opened, const CpuTensor& got) {
+        const CpuTensor expected = u32_tensor(
             search_reference(opened, source, beams, opened.files.search_settings(kMaxNewTokens)));
         if (got.values.size() != expected.values.size()) {
           return CaseResult{Status::kFail, fmt::format("{} ids, expected {}", got.values.size(),

@@ -33,7 +33,7 @@ ModelReference::ModelReference(const TranslationFiles& files, const Arithmetic& 
 
 size_t ModelReference::add(const Checkpoint& checkpoint, const std::vector<std::string>& names,
                            DataType type, Shape shape) {
-  HostTensor tensor{shape, type, {}, {}};
+  CpuTensor tensor{shape, type, {}, {}};
   for (const std::string& name : names) {
     const CheckpointTensor& part = checkpoint.at(name);
     const std::vector<float> values = read_floats(part, 0, part.elements());
@@ -90,14 +90,14 @@ LayerPart ModelReference::layer(const Checkpoint& checkpoint, const std::string&
   return part;
 }
 
-HostTensor ModelReference::embed(std::span<const uint32_t> ids) const {
+CpuTensor ModelReference::embed(std::span<const uint32_t> ids) const {
   const uint64_t width = shape_.width;
   const auto scale =
       static_cast<float>(shape_.scale_embedding ? std::sqrt(static_cast<float>(width)) : 1.0f);
   // Positions are f32 tables, like on the device.
   const std::vector<float> positions =
       sinusoidal_positions(static_cast<uint32_t>(ids.size()), shape_.width);
-  HostTensor x{{1, ids.size(), width}, DataType::kF32, {}, {}};
+  CpuTensor x{{1, ids.size(), width}, DataType::kF32, {}, {}};
   for (size_t i = 0; i < ids.size(); ++i) {
     for (uint64_t d = 0; d < width; ++d) {
       const double value = weights_[embedding_].values[ids[i] * width + d];
@@ -107,21 +107,20 @@ HostTensor ModelReference::embed(std::span<const uint32_t> ids) const {
   return x;
 }
 
-HostTensor ModelReference::encode(std::span<const uint32_t> source) const {
+CpuTensor ModelReference::encode(std::span<const uint32_t> source) const {
   const BlockReference reference(weights_, arithmetic_);
-  HostTensor x = embed(source);
+  CpuTensor x = embed(source);
   for (const LayerPart& part : encoder_) x = reference.layer(part, x, {});
   return x;
 }
 
-HostTensor ModelReference::logits(const HostTensor& memory,
-                                  std::span<const uint32_t> target) const {
+CpuTensor ModelReference::logits(const CpuTensor& memory, std::span<const uint32_t> target) const {
   const BlockReference reference(weights_, arithmetic_);
   BlockView causal;
   causal.causal = true;
-  HostTensor x = embed(target);
+  CpuTensor x = embed(target);
   for (const LayerPart& part : decoder_) {
-    const HostTensor projected = reference.linear(part.cross->key_value, memory);
+    const CpuTensor projected = reference.linear(part.cross->key_value, memory);
     const BlockView all;
     x = reference.layer(part, x, causal, nullptr, &projected, &all);
   }

@@ -18,19 +18,19 @@ class ModelReference {
   ModelReference(const TranslationFiles& files, const Arithmetic& arithmetic);
 
   /// Result: (1, length, D).
-  HostTensor encode(std::span<const uint32_t> source) const;
+  CpuTensor encode(std::span<const uint32_t> source) const;
   /// Result: (1, targets, vocabulary). memory: the result of encode().
-  HostTensor logits(const HostTensor& memory, std::span<const uint32_t> target) const;
+  CpuTensor logits(const CpuTensor& memory, std::span<const uint32_t> target) const;
 
  private:
   size_t add(const Checkpoint& checkpoint, const std::vector<std::string>& names, DataType type,
              Shape shape);
   LayerPart layer(const Checkpoint& checkpoint, const std::string& name, bool decoder);
-  HostTensor embed(std::span<const uint32_t> ids) const;
+  CpuTensor embed(std::span<const uint32_t> ids) const;
 
   TransformerShape shape_;
   Arithmetic arithmetic_;
-  std::vector<HostTensor> weights_;  // weights in the device's storage
+  std::vector<CpuTensor> weights_;  // weights in the device's storage
   std::vector<LayerPart> encoder_, decoder_;
   size_t embedding_ = 0;
   LinearPart output_;

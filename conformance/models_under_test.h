@@ -37,7 +37,7 @@ class LoadedTranslation {
   virtual ~LoadedTranslation() = default;
   /// Returns (1, fed, vocabulary) f32, without bounds. source: ids with the end of text. fed: the
   /// decoder's input, start id first.
-  virtual HostTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) = 0;
+  virtual CpuTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) = 0;
   /// Returns the ids of the best hypothesis. beams: 1 is greedy search.
   virtual std::vector<uint32_t> search(std::span<const uint32_t> source, uint32_t beams,
                                        uint32_t max_new_tokens) = 0;

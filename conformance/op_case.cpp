@@ -27,7 +27,7 @@ double round_to(DataType type, double value) {
   }
 }
 
-HostTensor u32_tensor(std::vector<uint32_t> words) {
+CpuTensor u32_tensor(std::vector<uint32_t> words) {
   return {Shape{words.size()}, DataType::kU32, std::vector<double>(words.begin(), words.end())};
 }
 
@@ -79,11 +79,11 @@ CaseInput words_input(std::vector<uint32_t> words) {
           nullptr};
 }
 
-std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
+std::vector<CpuTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
   // A name must give equal inputs everywhere.
   Fnv1a hash(Fnv1a::kBegin ^ seed);
   hash.add(op_case.name);
-  std::vector<HostTensor> drawn;
+  std::vector<CpuTensor> drawn;
   for (const CaseInput& input : op_case.inputs) {
     hash.add(static_cast<uint64_t>(input.type));
     std::mt19937 random(static_cast<uint32_t>(hash.value() ^ (hash.value() >> 32)));
@@ -91,7 +91,7 @@ std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed) {
       drawn.push_back(input.draw(random));
       continue;
     }
-    HostTensor tensor{input.shape, input.type, std::vector<double>(input.shape.elements())};
+    CpuTensor tensor{input.shape, input.type, std::vector<double>(input.shape.elements())};
     input.fill(tensor.values, random);
     for (double& value : tensor.values) {
       value = round_to(input.type, value);

@@ -15,7 +15,7 @@ namespace mulciber::conformance {
 
 /// A tensor in CPU memory. Values are doubles that the storage type represents exactly (u32:
 /// integers).
-struct HostTensor {
+struct CpuTensor {
   Shape shape;
   DataType type = DataType::kF32;
   std::vector<double> values;
@@ -41,7 +41,7 @@ Arithmetic arithmetic_of(const Kernel* row, const Capabilities& device);
 
 /// Rounds to a number of the storage type.
 double round_to(DataType type, double value);
-HostTensor u32_tensor(std::vector<uint32_t> words);
+CpuTensor u32_tensor(std::vector<uint32_t> words);
 /// The bits of a float as a word, for control tensors.
 uint32_t bits_of(float value);
 
@@ -61,7 +61,7 @@ struct CaseInput {
   /// type afterwards.
   std::function<void(std::vector<double>& values, std::mt19937& random)> fill;
   /// For block types, whose values depend on each other: makes the whole tensor instead.
-  std::function<HostTensor(std::mt19937& random)> draw;
+  std::function<CpuTensor(std::mt19937& random)> draw;
 };
 
 /// Values from a normal distribution around `mean` (block types: of that size, around 0).
@@ -93,14 +93,14 @@ struct OpCase {
   /// input that the op writes may be one of them).
   std::function<std::vector<Tensor>(ProgramBuilder&, std::span<const Tensor>)> build;
   /// The double-precision definition of the op, with bounds. Throws nothing.
-  std::function<std::vector<HostTensor>(std::span<const HostTensor>, const Arithmetic&)> reference;
+  std::function<std::vector<CpuTensor>(std::span<const CpuTensor>, const Arithmetic&)> reference;
 };
 
 /// The simplest concrete types for the types of a row: f16 for halves, q4_0 for blocks.
 KernelTypes plain_types(KernelTypes row);
 
 /// Draws every input of a case. Equal names, types and seeds give equal values, whatever else runs.
-std::vector<HostTensor> draw_inputs(const OpCase& op_case, uint64_t seed);
+std::vector<CpuTensor> draw_inputs(const OpCase& op_case, uint64_t seed);
 
 /// The cases of one op. Each op has one implementation in conformance/ops/, which NAME_cases()
 /// returns (shaders/ops.def).

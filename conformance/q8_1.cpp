@@ -59,7 +59,7 @@ CaseInput q8_1_input(Shape shape, double deviation, bool whole) {
         row[Q8_1_SCALES_AT(columns) + block * 2 + 1] = sums_of(row, block);
       }
     }
-    HostTensor tensor{shape, DataType::kQ8_1, read_q8_1(columns, words), {}};
+    CpuTensor tensor{shape, DataType::kQ8_1, read_q8_1(columns, words), {}};
     tensor.bytes.resize(words.size() * 4);
     std::memcpy(tensor.bytes.data(), words.data(), tensor.bytes.size());
     return tensor;
@@ -67,7 +67,7 @@ CaseInput q8_1_input(Shape shape, double deviation, bool whole) {
   return input;
 }
 
-void append_q8_1(HostTensor& output, std::span<const Bounded> row) {
+void append_q8_1(CpuTensor& output, std::span<const Bounded> row) {
   for (size_t first = 0; first < row.size(); first += kBlock) {
     const std::span<const Bounded> block = row.subspan(first, kBlock);
     Bounded largest;
@@ -89,8 +89,8 @@ void append_q8_1(HostTensor& output, std::span<const Bounded> row) {
   }
 }
 
-HostTensor in_q8_1(const HostTensor& values) {
-  HostTensor blocks{values.shape, DataType::kQ8_1, {}, {}};
+CpuTensor in_q8_1(const CpuTensor& values) {
+  CpuTensor blocks{values.shape, DataType::kQ8_1, {}, {}};
   std::vector<Bounded> all(values.values.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = {values.values[i], values.bounds[i]};
   append_q8_1(blocks, all);  // rows are whole blocks

@@ -17,8 +17,8 @@ std::vector<double> read_q8_1(uint64_t columns, std::span<const uint32_t> words)
 /// Appends a row to an output of that type: for every 32 numbers `scale` * round(x / scale), where
 /// scale is the largest magnitude over 127. Bounds follow the order of operations in f32, plus a
 /// whole step where rounding may go either way.
-void append_q8_1(HostTensor& output, std::span<const Bounded> row);
+void append_q8_1(CpuTensor& output, std::span<const Bounded> row);
 /// Converts all rows of an output in f32.
-HostTensor in_q8_1(const HostTensor& values);
+CpuTensor in_q8_1(const CpuTensor& values);
 
 }  // namespace mulciber::conformance

@@ -215,7 +215,7 @@ void add_node(std::string& tables, std::string& list, size_t index, const Node& 
 }
 
 std::string case_header(const SuiteCase& suite_case, const Planned& planned, const Capabilities& c,
-                        double usual_row_error, const std::vector<HostTensor>& expected) {
+                        double usual_row_error, const std::vector<CpuTensor>& expected) {
   FeatureSet needed = kNothing;
   for (const Node& node : planned.builder.nodes()) needed |= node.kernel->needs;
   std::string text = fmt::format(
@@ -260,8 +260,8 @@ std::string case_header(const SuiteCase& suite_case, const Planned& planned, con
 }
 
 std::string readme(const SuiteCase& suite_case, const Planned& planned, const Capabilities& c,
-                   const CaseResult* result, const std::vector<HostTensor>& inputs,
-                   const std::vector<HostTensor>& expected, uint64_t seed) {
+                   const CaseResult* result, const std::vector<CpuTensor>& inputs,
+                   const std::vector<CpuTensor>& expected, uint64_t seed) {
   std::string text = fmt::format(
       "# {}\n\nA case of Mulciber's conformance suite, to be run without Mulciber.\n\n"
       "    cmake -S . -B build && cmake --build build && build/repro\n\n"
@@ -354,8 +354,8 @@ std::vector<std::string> write_repro(Device& device, const SuiteCase& suite_case
     }
   }
   const Planned planned(device, op_case, row, seed + 1);
-  const std::vector<HostTensor> inputs = draw_inputs(op_case, seed);
-  const std::vector<HostTensor> expected =
+  const std::vector<CpuTensor> inputs = draw_inputs(op_case, seed);
+  const std::vector<CpuTensor> expected =
       op_case.reference(inputs, arithmetic_of(row, device.capabilities()));
 
   std::error_code error;

@@ -44,7 +44,7 @@ struct Reordered {
 };
 
 Reordered run_in_order(Device& device, const OpCase& op_case, const Kernel* row,
-                       const RunOptions& options, const std::vector<HostTensor>& inputs,
+                       const RunOptions& options, const std::vector<CpuTensor>& inputs,
                        const Order& order) {
   const OrderScope scope(device, order);
   CaseProgram program(device, op_case, row, Placement{kGuardBytes, options.seed + 1});
@@ -74,8 +74,8 @@ CaseResult judge(Device& device, const OpCase& op_case, const Kernel* row,
     std::string reason = why_not_runnable(*row, device.capabilities());
     if (!reason.empty()) return {Status::kNotSupported, reason};
   }
-  const std::vector<HostTensor> inputs = draw_inputs(op_case, options.seed);
-  const std::vector<HostTensor> expected =
+  const std::vector<CpuTensor> inputs = draw_inputs(op_case, options.seed);
+  const std::vector<CpuTensor> expected =
       op_case.reference(inputs, arithmetic_of(row, device.capabilities()));
   if (!op_case.degenerate) {
     if (std::string doubt = why_mistrusted(inputs, expected); !doubt.empty())

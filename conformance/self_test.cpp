@@ -30,9 +30,9 @@ uint64_t elements_of(const OpCase& c) {
 /// Whether a case computes anything: an input that the op writes may be unchanged (positions past
 /// the end of a cache).
 bool changes_something(const OpCase& c) {
-  const std::vector<HostTensor> inputs = draw_inputs(c, kRunOptions.seed);
-  for (const HostTensor& output : c.reference(inputs, {})) {
-    for (const HostTensor& input : inputs) {
+  const std::vector<CpuTensor> inputs = draw_inputs(c, kRunOptions.seed);
+  for (const CpuTensor& output : c.reference(inputs, {})) {
+    for (const CpuTensor& input : inputs) {
       if (inputs.size() > 1 && input.values == output.values) return false;
     }
   }

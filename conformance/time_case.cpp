@@ -10,7 +10,7 @@ namespace {
 
 /// The bytes of a large input: a few random rows, repeated. The time of a kernel does not depend on
 /// them, and drawing the weights of a large model would take longer than multiplying.
-HostTensor repeated(const CaseInput& input) {
+CpuTensor repeated(const CaseInput& input) {
   constexpr uint64_t kDrawn = 1u << 16;
   const uint64_t columns = input.shape.columns();
   const uint64_t rows = std::clamp<uint64_t>(kDrawn / columns, 1, input.shape.rows());
@@ -18,7 +18,7 @@ HostTensor repeated(const CaseInput& input) {
   part.inputs = {normal_input({rows, columns}, input.type)};
   const std::vector<std::byte> drawn = to_bytes(draw_inputs(part, 0).front());
   const size_t row = drawn.size() / rows;
-  HostTensor tensor{input.shape, input.type};
+  CpuTensor tensor{input.shape, input.type};
   tensor.bytes.resize(row * input.shape.rows());
   for (size_t at = 0; at < tensor.bytes.size(); at += drawn.size()) {
     std::copy_n(drawn.begin(), std::min(drawn.size(), tensor.bytes.size() - at),
@@ -32,10 +32,10 @@ bool large(const CaseInput& input) {
   return input.type != DataType::kU32 && input.shape.elements() > kElements;
 }
 
-std::vector<HostTensor> timing_inputs(const OpCase& op_case) {
+std::vector<CpuTensor> timing_inputs(const OpCase& op_case) {
   OpCase small = op_case;
   std::erase_if(small.inputs, large);
-  std::vector<HostTensor> drawn = draw_inputs(small, 0), inputs;
+  std::vector<CpuTensor> drawn = draw_inputs(small, 0), inputs;
   auto next = drawn.begin();
   for (const CaseInput& input : op_case.inputs)
     inputs.push_back(large(input) ? repeated(input) : std::move(*next++));
@@ -53,7 +53,7 @@ Timing time_case(Device& device, const OpCase& op_case, const Kernel& row, doubl
     input_bytes += input.shape.rows() * row_bytes(input.type, input.shape.columns());
   }
   const size_t copies = hardware ? std::clamp<size_t>((256u << 20) / input_bytes, 1, 8) : 1;
-  const std::vector<HostTensor> inputs = timing_inputs(op_case);
+  const std::vector<CpuTensor> inputs = timing_inputs(op_case);
   std::vector<std::unique_ptr<CaseProgram>> programs;
   bool slow = false;  // one run is longer than the time for all samples: a few suffice
   while (programs.size() < copies && !slow) {

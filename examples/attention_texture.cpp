@@ -61,7 +61,7 @@ Settings read_arguments(int argc, char** argv) {
 /// Draws a texture over an image.
 class MapDrawing {
  public:
-  MapDrawing(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent);
+  MapDrawing(DrawingApplication& application, const DrawnImage& texture, VkExtent2D extent);
   void draw(VkCommandBuffer commands) const;
   const DrawnImage& image() const { return target_.color; }
 
@@ -72,9 +72,10 @@ class MapDrawing {
   VkDescriptorSet set_ = VK_NULL_HANDLE;
 };
 
-MapDrawing::MapDrawing(DrawingHost& host, const DrawnImage& texture, VkExtent2D extent)
-    : target_(make_target(host, extent, false)) {
-  const VkDevice device = host.device();
+MapDrawing::MapDrawing(DrawingApplication& application, const DrawnImage& texture,
+                       VkExtent2D extent)
+    : target_(make_target(application, extent, false)) {
+  const VkDevice device = application.device();
   // Devices need not support linear filtering of R32_SFLOAT, but all support this.
   VkSamplerCreateInfo sampler_info{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
   sampler_info.addressModeU = sampler_info.addressModeV = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
@@ -114,12 +115,12 @@ MapDrawing::MapDrawing(DrawingHost& host, const DrawnImage& texture, VkExtent2D 
   layout_info.setLayoutCount = 1;
   layout_info.pSetLayouts = &set_layout;
   check(vkCreatePipelineLayout(device, &layout_info, nullptr, &layout_), "vkCreatePipelineLayout");
-  pipeline_ = make_pipeline(device, {.vertex = host.make_shader(map_vert),
-                                     .fragment = host.make_shader(map_frag),
+  pipeline_ = make_pipeline(device, {.vertex = application.make_shader(map_vert),
+                                     .fragment = application.make_shader(map_frag),
                                      .layout = layout_,
                                      .render_pass = target_.render_pass,
                                      .extent = extent});
-  host.at_end([=, pipeline = pipeline_, layout = layout_] {
+  application.at_end([=, pipeline = pipeline_, layout = layout_] {
     vkDestroyPipeline(device, pipeline, nullptr);
     vkDestroyPipelineLayout(device, layout, nullptr);
     vkDestroyDescriptorPool(device, pool, nullptr);
@@ -154,17 +155,17 @@ const float* numbers(const mulciber::AttentionMaps& maps, const mulciber::Attent
 int main(int argc, char** argv) try {
   const Settings settings = read_arguments(argc, argv);
   const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(settings.model);
-  DrawingHost host(*model);
-  const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(host.lent());
+  DrawingApplication application(*model);
+  const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(application.lent());
   mulciber::Translator translator(device, model);
 
   // In these frames the text is translated.
   int frames = 0;
   const auto frame = [&](mulciber::FrameTask& task, const auto& draw) {
-    const VkCommandBuffer commands = host.begin();
+    const VkCommandBuffer commands = application.begin();
     const mulciber::FrameSlice slice = task.record(commands, kBudgetMicros);
     draw(commands);
-    host.submit_and_wait();
+    application.submit_and_wait();
     task.completed(slice.number);
     ++frames;
   };
@@ -175,13 +176,13 @@ int main(int argc, char** argv) try {
   // In the next frames its attention is computed; the last of them shows it.
   mulciber::AttentionTask attention(translator, result);
   const VkExtent2D extent = attention.extent(settings.map.kind);
-  const DrawnImage texture = host.make_image(
+  const DrawnImage texture = application.make_image(
       extent, VK_FORMAT_R32_SFLOAT, VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_SAMPLED_BIT);
-  const MapDrawing drawing(host, texture, {extent.width * kTexel, extent.height * kTexel});
+  const MapDrawing drawing(application, texture, {extent.width * kTexel, extent.height * kTexel});
   while (!attention.done()) {
     frame(attention, [&](VkCommandBuffer commands) {
       if (!attention.recorded()) return;
-      mulciber::HostImage image;
+      mulciber::ApplicationImage image;
       image.image = texture.image;
       image.format = texture.format;
       image.extent = texture.extent;
@@ -190,7 +191,7 @@ int main(int argc, char** argv) try {
     });
   }
 
-  const std::vector<uint8_t> pixels = host.read(drawing.image());
+  const std::vector<uint8_t> pixels = application.read(drawing.image());
   if (!settings.image.empty()) write_ppm(settings.image, drawing.image().extent, pixels);
   const mulciber::AttentionMaps maps =
       translator.translate(settings.text, {.attention = true}).attention.value();

@@ -62,10 +62,10 @@ Settings read_arguments(int argc, char** argv) {
 int main(int argc, char** argv) try {
   const Settings settings = read_arguments(argc, argv);
   const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(settings.texts[0]);
-  DrawingHost host(*model);
-  const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(host.lent());
+  DrawingApplication application(*model);
+  const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(application.lent());
   mulciber::TextGenerator character(device, model);
-  const Scene scene(host, {320, 180}, 6);
+  const Scene scene(application, {320, 180}, 6);
 
   // The words that both have spoken; the character knows no more than these. The cache keeps
   // earlier text, which is not computed again.
@@ -91,10 +91,10 @@ int main(int argc, char** argv) try {
     int frames = 0, frames_after = 0;
     bool interrupted = false;
     for (; !task.done(); ++frames) {
-      const VkCommandBuffer commands = host.begin();
+      const VkCommandBuffer commands = application.begin();
       const mulciber::FrameSlice slice = task.record(commands, settings.budget_us);
       scene.draw(commands, turn += 0.02f);
-      host.submit_and_wait();
+      application.submit_and_wait();
       task.completed(slice.number);  // words come from here
       frames_after += interrupted;
       if (answer == settings.interrupt && pieces >= settings.after && !interrupted) {

@@ -52,14 +52,15 @@ VkRenderPass make_render_pass(VkDevice device, bool depth) {
 
 }  // namespace
 
-DrawingTarget make_target(DrawingHost& host, VkExtent2D extent, bool depth) {
-  const VkDevice device = host.device();
+DrawingTarget make_target(DrawingApplication& application, VkExtent2D extent, bool depth) {
+  const VkDevice device = application.device();
   DrawingTarget target = {.has_depth = depth};
-  target.color = host.make_image(
+  target.color = application.make_image(
       extent, kColor, VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT);
   VkImageView views[2] = {target.color.view};
   if (depth)
-    views[1] = host.make_image(extent, kDepth, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT).view;
+    views[1] =
+        application.make_image(extent, kDepth, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT).view;
   target.render_pass = make_render_pass(device, depth);
   VkFramebufferCreateInfo info{VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO};
   info.renderPass = target.render_pass;
@@ -69,7 +70,7 @@ DrawingTarget make_target(DrawingHost& host, VkExtent2D extent, bool depth) {
   info.height = extent.height;
   info.layers = 1;
   check(vkCreateFramebuffer(device, &info, nullptr, &target.framebuffer), "vkCreateFramebuffer");
-  host.at_end([device, framebuffer = target.framebuffer, render_pass = target.render_pass] {
+  application.at_end([device, framebuffer = target.framebuffer, render_pass = target.render_pass] {
     vkDestroyFramebuffer(device, framebuffer, nullptr);
     vkDestroyRenderPass(device, render_pass, nullptr);
   });

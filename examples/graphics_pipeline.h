@@ -1,7 +1,7 @@
 // An image as a render target, and a pipeline that draws triangles made in its vertex shader there.
 #pragma once
 
-#include "drawing_host.h"
+#include "drawing_application.h"
 
 /// Color, and depth where it was asked for, both cleared by begin(). The layout of the color is
 /// TRANSFER_SRC_OPTIMAL afterwards.
@@ -13,7 +13,7 @@ struct DrawingTarget {
 
   void begin(VkCommandBuffer commands) const;
 };
-DrawingTarget make_target(DrawingHost& host, VkExtent2D extent, bool depth);
+DrawingTarget make_target(DrawingApplication& application, VkExtent2D extent, bool depth);
 
 struct PipelineParts {
   VkShaderModule vertex = VK_NULL_HANDLE, fragment = VK_NULL_HANDLE;

@@ -87,8 +87,8 @@ void run(const std::string& folder, const std::string& text, long frames_shown) 
   const vk::PhysicalDevice physical = instance->enumeratePhysicalDevices().at(0);
 
   // A device with the features that the network can use, and a swapchain.
-  const mulciber::HostPhysicalDevice lent_physical = {*instance, physical, vkGetInstanceProcAddr,
-                                                      kVersion};
+  const mulciber::ApplicationPhysicalDevice lent_physical = {*instance, physical,
+                                                             vkGetInstanceProcAddr, kVersion};
   const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(folder);
   const mulciber::Requirements asked = mulciber::requirements(lent_physical, *model);
   if (!asked.fits()) throw std::runtime_error(asked.obstacles.front());
@@ -121,7 +121,7 @@ void run(const std::string& folder, const std::string& text, long frames_shown) 
   const vk::CommandBuffer commands = device->allocateCommandBuffers({*pool, {}, 1}).front();
 
   // Lends the device to the network.
-  mulciber::HostDevice lent;
+  mulciber::ApplicationDevice lent;
   lent.physical = lent_physical;
   lent.device = *device;
   lent.queue = {.queue = queue, .family = family};

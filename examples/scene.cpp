@@ -14,21 +14,21 @@ struct Push {
 
 }  // namespace
 
-Scene::Scene(DrawingHost& host, VkExtent2D extent, uint32_t side)
-    : target_(make_target(host, extent, true)), side_(side) {
-  const VkDevice device = host.device();
+Scene::Scene(DrawingApplication& application, VkExtent2D extent, uint32_t side)
+    : target_(make_target(application, extent, true)), side_(side) {
+  const VkDevice device = application.device();
   const VkPushConstantRange range = {VK_SHADER_STAGE_VERTEX_BIT, 0, sizeof(Push)};
   VkPipelineLayoutCreateInfo pushes{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   pushes.pushConstantRangeCount = 1;
   pushes.pPushConstantRanges = &range;
   check(vkCreatePipelineLayout(device, &pushes, nullptr, &layout_), "vkCreatePipelineLayout");
-  pipeline_ = make_pipeline(device, {.vertex = host.make_shader(scene_vert),
-                                     .fragment = host.make_shader(scene_frag),
+  pipeline_ = make_pipeline(device, {.vertex = application.make_shader(scene_vert),
+                                     .fragment = application.make_shader(scene_frag),
                                      .layout = layout_,
                                      .render_pass = target_.render_pass,
                                      .extent = extent,
                                      .depth = true});
-  host.at_end([device, pipeline = pipeline_, layout = layout_] {
+  application.at_end([device, pipeline = pipeline_, layout = layout_] {
     vkDestroyPipeline(device, pipeline, nullptr);
     vkDestroyPipelineLayout(device, layout, nullptr);
   });

@@ -6,7 +6,7 @@
 class Scene {
  public:
   /// side: cubes in a row and in a column.
-  Scene(DrawingHost& host, VkExtent2D extent, uint32_t side);
+  Scene(DrawingApplication& application, VkExtent2D extent, uint32_t side);
   /// Records a render pass. turn: radians. The image's layout is TRANSFER_SRC_OPTIMAL afterwards.
   void draw(VkCommandBuffer commands, float turn) const;
   const DrawnImage& image() const { return target_.color; }

@@ -95,34 +95,35 @@ const Found& choose(const std::vector<Found>& found, const std::string& wanted) 
                     "the devices are " + names);
 }
 
-void require_host(const HostDevice& host) {
+void require_application(const ApplicationDevice& application) {
   const auto fail = [](const char* what, const char* remedy) {
     throw DeviceError(Kind::kUnavailable, "adopted device", what, remedy);
   };
-  if (!host.device) fail("lacks the device", "give the host's VkDevice");
-  if (!host.queue.queue) fail("lacks a queue", "give one whose family computes");
-  if (!host.queue.lock != !host.queue.unlock)
+  if (!application.device) fail("lacks the device", "give the application's VkDevice");
+  if (!application.queue.queue) fail("lacks a queue", "give one whose family computes");
+  if (!application.queue.lock != !application.queue.unlock)
     fail("has a queue with one of lock and unlock", "give both, or neither");
-  if (!(host.memory_priority >= 0 && host.memory_priority <= 1))
+  if (!(application.memory_priority >= 0 && application.memory_priority <= 1))
     fail("has a memory_priority beyond 0 and 1", "give one between them");
-  if (!host.allocator.allocate != !host.allocator.free)
+  if (!application.allocator.allocate != !application.allocator.free)
     fail("has an allocator with one of allocate and free", "give both, or neither");
-  if (host.physical.api_version < VK_API_VERSION_1_1)
+  if (application.physical.api_version < VK_API_VERSION_1_1)
     fail("is of Vulkan 1.0", "make the instance with an apiVersion of 1.1 or newer");
 }
 
-DeviceFeatures enabled_features(const InstanceFunctions& vk, const HostDevice& host) {
+DeviceFeatures enabled_features(const InstanceFunctions& vk, const ApplicationDevice& application) {
   VkPhysicalDeviceProperties properties;
-  vk.vkGetPhysicalDeviceProperties(host.physical.physical_device, &properties);
-  const uint32_t version = std::min(properties.apiVersion, host.physical.api_version);
-  const DeviceFeatures features =
-      host.enabled_features ? read_features(*host.enabled_features) : DeviceFeatures{};
+  vk.vkGetPhysicalDeviceProperties(application.physical.physical_device, &properties);
+  const uint32_t version = std::min(properties.apiVersion, application.physical.api_version);
+  const DeviceFeatures features = application.enabled_features
+                                      ? read_features(*application.enabled_features)
+                                      : DeviceFeatures{};
   if (features.memory_model && !features.memory_model_device_scope) {
     throw DeviceError(Kind::kUnavailable, "adopted device",
                       "has vulkanMemoryModel enabled without vulkanMemoryModelDeviceScope",
                       "enable both, or neither: kernels have atomic operations");
   }
-  return with_extensions(features, version, host.enabled_extensions);
+  return with_extensions(features, version, application.enabled_extensions);
 }
 
 }  // namespace
@@ -150,28 +151,29 @@ std::unique_ptr<Device> Device::open(const DeviceOptions& options) {
   return device;
 }
 
-std::unique_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOptions& options) {
-  require_host(host);
+std::unique_ptr<Device> Device::adopt(const ApplicationDevice& application,
+                                      const DeviceOptions& options) {
+  require_application(application);
   std::unique_ptr<Device> device(new Device);
   device->options_ = options;
-  device->host_ = host;
+  device->application_ = application;
   device->options_.queue_priority = QueuePriority::kDefault;
   device->owned_ = false;
-  device->instance_ = borrow_instance(host.physical);
-  device->physical_ = host.physical.physical_device;
+  device->instance_ = borrow_instance(application.physical);
+  device->physical_ = application.physical.physical_device;
   const InstanceFunctions& vk = device->instance_->vk;
-  const DeviceFeatures enabled = enabled_features(vk, host);
+  const DeviceFeatures enabled = enabled_features(vk, application);
   Capabilities& c = device->capabilities_;
-  c = read_capabilities(vk, device->physical_, host.physical.api_version, &enabled);
+  c = read_capabilities(vk, device->physical_, application.physical.api_version, &enabled);
   apply_quirks(c);
   apply_limits(c, options.limits);
   if (!options.ignore_verdicts) apply_what_is_known(c, options.cache_folder);
   if (options.hang_seconds <= 0) device->options_.hang_seconds = c.tuning.hang_seconds;
   device->grant_occupancy();
-  device->device_ = host.device;
-  device->start(host.queue);
-  device->host_.enabled_features = nullptr;  // the chain belonged to the caller
-  device->host_.pipeline_cache = {};         // the driver has its own copy now
+  device->device_ = application.device;
+  device->start(application.queue);
+  device->application_.enabled_features = nullptr;  // the chain belonged to the caller
+  device->application_.pipeline_cache = {};         // the driver has its own copy now
   return device;
 }
 
@@ -236,7 +238,7 @@ void Device::create() {
   start({.queue = queue, .family = queue_family});
 }
 
-void Device::start(const HostQueue& queue) {
+void Device::start(const ApplicationQueue& queue) {
   if (!owned_) vk_ = device_functions(instance_->vk, device_);
   queue_ = std::make_unique<Queue>(vk_, device_, queue);
   // Timestamps depend on the queue family; the physical device's capabilities describe its best
@@ -319,7 +321,7 @@ void Device::wait(Ticket ticket) {
   require_alive();
   const auto timeout = static_cast<uint64_t>(options_.hang_seconds * 1e9);
   while (const std::optional<VkResult> result = queue_->wait_next(ticket, timeout)) {
-    ++counters_.host_waits;
+    ++counters_.cpu_waits;
     if (*result == VK_TIMEOUT) {
       lost_ = true;
       throw DeviceError(

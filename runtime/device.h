@@ -30,7 +30,7 @@ struct Counters {
   std::atomic<uint64_t> descriptor_writes{0};
   std::atomic<uint64_t> pipelines{0};  // pipelines created
   std::atomic<uint64_t> submissions{0};
-  std::atomic<uint64_t> host_waits{0};
+  std::atomic<uint64_t> cpu_waits{0};
 };
 
 /// Speed of the device: cautious guesses that replays correct. Bounds submissions, never results.
@@ -48,7 +48,8 @@ class Device {
   /// Throws DeviceError when no device matches, naming the devices there are.
   static std::unique_ptr<Device> open(const DeviceOptions& options);
   /// Does the work of mulciber::adopt_device().
-  static std::unique_ptr<Device> adopt(const HostDevice& host, const DeviceOptions& options);
+  static std::unique_ptr<Device> adopt(const ApplicationDevice& application,
+                                       const DeviceOptions& options);
   ~Device();
 
   const Capabilities& capabilities() const { return capabilities_; }
@@ -105,7 +106,7 @@ class Device {
   const InstanceFunctions& instance_vk() const;
   bool adopted() const { return !owned_; }
   /// The application's description of an adopted device; empty for other devices.
-  const HostDevice& host() const { return host_; }
+  const ApplicationDevice& application() const { return application_; }
   VkCommandBuffer allocate_command_buffer();
   /// Frees command buffers. On a lost device that still works, blocks until it stops, because
   /// memory in use must stay.
@@ -117,7 +118,7 @@ class Device {
   /// Sets DeviceOptions::occupancy_priority to what the device grants.
   void grant_occupancy();
   /// Makes the objects that every device has, opened or adopted.
-  void start(const HostQueue& queue);
+  void start(const ApplicationQueue& queue);
   /// Waits for work in flight, unless the device is lost.
   void drain();
 
@@ -127,8 +128,8 @@ class Device {
   std::shared_ptr<struct InstanceHandle> instance_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;
-  bool owned_ = true;  // the VkDevice is destroyed with this
-  HostDevice host_;    // describes a device that is not owned
+  bool owned_ = true;              // the VkDevice is destroyed with this
+  ApplicationDevice application_;  // describes a device that is not owned
   VkQueue second_queue_ = VK_NULL_HANDLE;
   uint32_t second_queue_family_ = 0;
   DeviceFunctions vk_{};

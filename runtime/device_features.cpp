@@ -184,7 +184,7 @@ const std::vector<FeatureEntry>& feature_entries() {
                       VkPhysicalDeviceMemoryPriorityFeaturesEXT, memoryPriority),
        {},
        "a word on whose memory leaves the device first when it is short "
-       "(HostDevice::memory_priority)"},
+       "(ApplicationDevice::memory_priority)"},
       {&F::occupancy_priority,
        "computeOccupancyPriority",
        VK_NV_COMPUTE_OCCUPANCY_PRIORITY_EXTENSION_NAME,

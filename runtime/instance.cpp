@@ -66,12 +66,12 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
   }
   handle->version =
       std::min({handle->version, uint32_t{VK_HEADER_VERSION_COMPLETE}, kNewestVersion});
-  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
-  application.pApplicationName = "mulciber";
-  application.pEngineName = "mulciber";
-  application.apiVersion = handle->version;
+  VkApplicationInfo application_info{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application_info.pApplicationName = "mulciber";
+  application_info.pEngineName = "mulciber";
+  application_info.apiVersion = handle->version;
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-  info.pApplicationInfo = &application;
+  info.pApplicationInfo = &application_info;
 
   VkValidationFeatureEnableEXT enabled[] = {
       VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
@@ -114,17 +114,18 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
   return handle;
 }
 
-std::shared_ptr<InstanceHandle> borrow_instance(const HostPhysicalDevice& host) {
-  if (!host.instance || !host.physical_device || !host.get_instance_proc_addr) {
-    throw DeviceError(Kind::kUnavailable, "HostPhysicalDevice",
+std::shared_ptr<InstanceHandle> borrow_instance(const ApplicationPhysicalDevice& application) {
+  if (!application.instance || !application.physical_device ||
+      !application.get_instance_proc_addr) {
+    throw DeviceError(Kind::kUnavailable, "ApplicationPhysicalDevice",
                       "lacks the instance, the physical device or get_instance_proc_addr",
                       "fill all three");
   }
   auto handle = std::make_shared<InstanceHandle>();
-  handle->instance = host.instance;
+  handle->instance = application.instance;
   handle->owned = false;
-  handle->version = host.api_version;
-  handle->vk = instance_functions(host.get_instance_proc_addr, host.instance);
+  handle->version = application.api_version;
+  handle->vk = instance_functions(application.get_instance_proc_addr, application.instance);
   return handle;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "mulciber/host_device.h"
+#include "mulciber/application_device.h"
 #include "runtime/vulkan.h"
 
 namespace mulciber {
@@ -33,7 +33,7 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate);
 
 /// Wraps an application's instance, which is left as it is. Throws DeviceError where a handle is
 /// missing.
-std::shared_ptr<InstanceHandle> borrow_instance(const HostPhysicalDevice& host);
+std::shared_ptr<InstanceHandle> borrow_instance(const ApplicationPhysicalDevice& application);
 
 /// Describes a failure in words, for messages.
 const char* name_of(VkResult result);

@@ -125,7 +125,7 @@ std::vector<std::pair<std::string, std::string>> known_limits() {
   for (const Mask& mask : numbered_masks())
     list.push_back({std::string(mask.word) + "=N[K|M|G]", mask.help});
   list.push_back(
-      {"no-host-visible", "device memory that the host cannot see: uploads go through staging"});
+      {"no-host-visible", "device memory that the CPU cannot see: uploads go through staging"});
   list.push_back({"android-2021", "the least of Android phones since 2021"});
   return list;
 }

@@ -21,17 +21,17 @@ constexpr uint64_t kAlignment = 256;  // the largest offset alignment Vulkan all
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-bool for_host(MemoryUsage use) {
+bool for_cpu(MemoryUsage use) {
   return use == MemoryUsage::kStaging || use == MemoryUsage::kReadback;
 }
 
 // Memory type flags for a use, best first.
 std::vector<VkMemoryPropertyFlags> preferences(MemoryUsage use, const Capabilities& c) {
   constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-  constexpr VkMemoryPropertyFlags kHost =
+  constexpr VkMemoryPropertyFlags kHostVisible =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  if (for_host(use)) return {kHost | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kHost};
-  if (c.host_visible_device_memory) return {kLocal | kHost, kLocal, 0};
+  if (for_cpu(use)) return {kHostVisible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kHostVisible};
+  if (c.host_visible_device_memory) return {kLocal | kHostVisible, kLocal, 0};
   return {kLocal, 0};
 }
 
@@ -40,7 +40,7 @@ std::vector<VkMemoryPropertyFlags> preferences(MemoryUsage use, const Capabiliti
 struct MemoryBlock {
   Allocator* owner = nullptr;
   MemoryUsage use = MemoryUsage::kActivations;
-  HostMemory memory;
+  ApplicationMemory memory;
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t size = 0;
   uint64_t address = 0;
@@ -89,26 +89,26 @@ Allocator::~Allocator() {
 void Allocator::destroy(MemoryBlock& block) {
   if (block.buffer) device_.vk().vkDestroyBuffer(device_.handle(), block.buffer, nullptr);
   if (!block.memory.memory) return;
-  if (const HostAllocator& host = device_.host().allocator; host.free) {
-    host.free(block.memory);
+  if (const ApplicationAllocator& application = device_.application().allocator; application.free) {
+    application.free(block.memory);
   } else {
     device_.vk().vkFreeMemory(device_.handle(), block.memory.memory, nullptr);
   }
 }
 
 VkResult Allocator::allocate_memory(MemoryBlock& block, const VkMemoryRequirements& needs) {
-  const HostAllocator& host = device_.host().allocator;
-  if (!host.allocate) return allocate_from_driver(block, needs);
+  const ApplicationAllocator& application = device_.application().allocator;
+  if (!application.allocate) return allocate_from_driver(block, needs);
   const Capabilities& c = device_.capabilities();
   const std::vector<VkMemoryPropertyFlags> wanted = preferences(block.use, c);
-  return host.allocate({.buffer = block.buffer,
-                        .requirements = needs,
-                        .usage = block.use,
-                        .required = wanted.back(),
-                        .preferred = wanted.front(),
-                        .device_address = c.has(kBufferAddress),
-                        .priority = device_.host().memory_priority},
-                       &block.memory);
+  return application.allocate({.buffer = block.buffer,
+                               .requirements = needs,
+                               .usage = block.use,
+                               .required = wanted.back(),
+                               .preferred = wanted.front(),
+                               .device_address = c.has(kBufferAddress),
+                               .priority = device_.application().memory_priority},
+                              &block.memory);
 }
 
 VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequirements& needs) {
@@ -121,7 +121,7 @@ VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequi
   VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   if (c.has(kBufferAddress)) allocate.pNext = &flags;
   VkMemoryPriorityAllocateInfoEXT priority{VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT};
-  priority.priority = device_.host().memory_priority;
+  priority.priority = device_.application().memory_priority;
   if (c.memory_priority) priority.pNext = std::exchange(allocate.pNext, &priority);
   allocate.allocationSize = needs.size;
   VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -133,15 +133,15 @@ VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequi
       result = vk.vkAllocateMemory(device_.handle(), &allocate, nullptr, &block.memory.memory);
       if (result == VK_ERROR_DEVICE_LOST) return result;
       if (result != VK_SUCCESS) continue;
-      const bool wants_host = for_host(block.use) || c.host_visible_device_memory;
-      if (!wants_host || !(has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) ||
+      const bool wants_host_visible = for_cpu(block.use) || c.host_visible_device_memory;
+      if (!wants_host_visible || !(has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) ||
           !(has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) {
         return VK_SUCCESS;
       }
       const VkResult mapped = vk.vkMapMemory(device_.handle(), block.memory.memory, 0,
                                              VK_WHOLE_SIZE, 0, &block.memory.mapped);
       // Buffers in device memory work without a mapping; staging and readback buffers need one.
-      return for_host(block.use) ? mapped : VK_SUCCESS;
+      return for_cpu(block.use) ? mapped : VK_SUCCESS;
     }
   }
   return result;
@@ -149,7 +149,8 @@ VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequi
 
 uint64_t Allocator::available() const {
   uint64_t budget = device_.capabilities().device_memory();
-  if (const uint64_t host = device_.host().memory_budget; host > 0) budget = std::min(budget, host);
+  if (const uint64_t limit = device_.application().memory_budget; limit > 0)
+    budget = std::min(budget, limit);
   std::lock_guard lock(mutex_);
   return budget > used_ ? budget - used_ : 0;
 }
@@ -163,8 +164,8 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUsage 
                                   size, c.max_allocation),
                       "use a smaller model or batch");
   }
-  if (const uint64_t budget = device_.host().memory_budget;
-      budget > 0 && !for_host(use) && reserved_ + size > budget) {
+  if (const uint64_t budget = device_.application().memory_budget;
+      budget > 0 && !for_cpu(use) && reserved_ + size > budget) {
     throw DeviceError(DeviceError::Kind::kOutOfMemory, c.name,
                       fmt::format("{} bytes more than the {} in use would pass the budget of {}",
                                   size, reserved_, budget),
@@ -197,7 +198,7 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUsage 
     throw DeviceError(
         DeviceError::Kind::kOutOfMemory, c.name,
         fmt::format("could not allocate {:.1f} MiB of {} memory; {:.1f} MiB are in use",
-                    static_cast<double>(size) / 1048576, for_host(use) ? "host-visible" : "device",
+                    static_cast<double>(size) / 1048576, for_cpu(use) ? "host-visible" : "device",
                     static_cast<double>(used_) / 1048576),
         "use a smaller model or batch, or a device with more memory");
   }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "mulciber/host_device.h"
+#include "mulciber/application_device.h"
 #include "runtime/tensor.h"
 
 namespace mulciber {
@@ -41,7 +41,7 @@ class Buffer {
 };
 
 /// Sub-allocates buffers from blocks of 8 to 64 MiB; a buffer of 8 MiB or more has a block of its
-/// own. Blocks come from the driver, or from the application's HostAllocator. Thread-safe.
+/// own. Blocks come from the driver, or from the application's ApplicationAllocator. Thread-safe.
 class Allocator {
  public:
   explicit Allocator(Device& device);
@@ -70,7 +70,7 @@ class Allocator {
   /// Bytes allocated from the driver now.
   uint64_t reserved() const { return reserved_; }
   /// Bytes of device memory that this process may still allocate, by VK_EXT_memory_budget or the
-  /// heap sizes, and by HostDevice::memory_budget.
+  /// heap sizes, and by ApplicationDevice::memory_budget.
   uint64_t available() const;
 
  private:

@@ -66,7 +66,7 @@ PipelineCache::PipelineCache(Device& device) : device_(device) {
     file_ = folder / fmt::format("pipelines-{:08x}-{:08x}-{}.bin", c.vendor_id, c.device_id,
                                  hex(c.pipeline_cache_uuid));
   }
-  std::vector<std::byte> bytes = device.host().pipeline_cache;
+  std::vector<std::byte> bytes = device.application().pipeline_cache;
   if (bytes.empty()) bytes = read_file();
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   info.initialDataSize = bytes.size();
@@ -300,8 +300,8 @@ void PipelineCache::prepare(std::span<const PipelineKey> keys) {
       }
     }
   };
-  const uint32_t most =
-      device_.adopted() ? device_.host().pipeline_threads : std::thread::hardware_concurrency();
+  const uint32_t most = device_.adopted() ? device_.application().pipeline_threads
+                                          : std::thread::hardware_concurrency();
   const size_t threads = std::min<size_t>(missing.size(), std::max(1u, most));
   std::vector<std::thread> pool;
   for (size_t i = 1; i < threads; ++i) pool.emplace_back(work);

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "mulciber/host_device.h"
+#include "mulciber/application_device.h"
 #include "runtime/pipeline.h"
 
 namespace mulciber {
@@ -70,8 +70,9 @@ std::vector<DeviceDescription> list_devices(const DeviceOptions& options) {
 
 std::shared_ptr<Device> open_device(const DeviceOptions& options) { return Device::open(options); }
 
-std::shared_ptr<Device> adopt_device(const HostDevice& host, const DeviceOptions& options) {
-  return Device::adopt(host, options);
+std::shared_ptr<Device> adopt_device(const ApplicationDevice& application,
+                                     const DeviceOptions& options) {
+  return Device::adopt(application, options);
 }
 
 std::vector<std::byte> pipeline_cache(Device& device) { return device.pipelines().driver_cache(); }

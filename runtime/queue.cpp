@@ -9,7 +9,7 @@ Queue::Fence::~Fence() {
   if (handle) owner.vk_.vkDestroyFence(owner.device_, handle, nullptr);
 }
 
-Queue::Queue(const DeviceFunctions& vk, VkDevice device, HostQueue queue)
+Queue::Queue(const DeviceFunctions& vk, VkDevice device, ApplicationQueue queue)
     : vk_(vk), device_(device), queue_(std::move(queue)) {}
 
 Queue::~Queue() {

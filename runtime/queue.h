@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "mulciber/host_device.h"
+#include "mulciber/application_device.h"
 #include "runtime/vulkan.h"
 
 namespace mulciber {
@@ -31,7 +31,7 @@ struct SubmissionSemaphores {
 /// submission needs.
 class Queue {
  public:
-  Queue(const DeviceFunctions& vk, VkDevice device, HostQueue queue);
+  Queue(const DeviceFunctions& vk, VkDevice device, ApplicationQueue queue);
   /// Work in flight must have ended, or the device must be lost.
   ~Queue();
   Queue(const Queue&) = delete;
@@ -69,7 +69,7 @@ class Queue {
 
   const DeviceFunctions& vk_;
   VkDevice device_;
-  HostQueue queue_;
+  ApplicationQueue queue_;
   mutable std::mutex mutex_;
   std::deque<Pending> pending_;
   std::vector<std::shared_ptr<Fence>> fences_;  // not pending; threads may still wait for some

@@ -195,12 +195,12 @@ const KindTuning kTunings[] = {
       .flops_per_s = 2e9,
       .bytes_per_s = 1e9,
       .dispatch_s = 50e-6},
-     "it computes on the host's cores: a step too many costs more than the gap between two "
+     "it computes on the CPU's cores: a step too many costs more than the gap between two "
      "submissions, and some drivers compile a kernel at its first dispatch; none has a watchdog",
      "first dispatch of attention_decode_f32 with heads of 256 on Mesa 25.0: 71 s; the pace is "
      "that of a plain kernel on two cores"},
     {DeviceKind::kDiscrete, hardware_of(18),
-     "it works while the host prepares the next submission, and its driver's watchdog is quicker "
+     "it works while the CPU prepares the next submission, and its driver's watchdog is quicker "
      "than a minute",
      "not measured: the pace is what a phone does with a plain kernel. Only Intel's drivers do not "
      "say how many units there are: an Arc B570 has 18 Xe cores, a B580 20, an A770 32"},

@@ -20,7 +20,7 @@ class Transfer {
       : device_(device), commands_(device.allocate_command_buffer()) {}
   ~Transfer() { device_.free_command_buffers({&commands_, 1}); }
 
-  Ticket copy(const BufferView& from, const BufferView& to, uint64_t bytes, bool to_host) {
+  Ticket copy(const BufferView& from, const BufferView& to, uint64_t bytes, bool to_cpu) {
     const DeviceFunctions& vk = device_.vk();
     VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
@@ -34,8 +34,8 @@ class Transfer {
     VkBufferCopy region{from.offset, to.offset, bytes};
     vk.vkCmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
     memory_barrier(vk, commands_, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT},
-                   to_host ? BarrierScope{VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT}
-                           : BarrierScope{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, kShader});
+                   to_cpu ? BarrierScope{VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT}
+                          : BarrierScope{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, kShader});
     device_.check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
     return device_.submit({&commands_, 1});
   }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "mulciber/mulciber_c.h"
-#include "tests/host_destination.h"
+#include "tests/application_destination.h"
 
 namespace mulciber::tests {
 
-inline MulciberHostBuffer c_buffer(const Destination& to) {
-  MulciberHostBuffer buffer = {sizeof(buffer)};
+inline MulciberApplicationBuffer c_buffer(const Destination& to) {
+  MulciberApplicationBuffer buffer = {sizeof(buffer)};
   buffer.buffer = to.buffer.buffer;
   buffer.offset = to.buffer.offset;
   buffer.bytes = to.buffer.size;
@@ -16,8 +16,8 @@ inline MulciberHostBuffer c_buffer(const Destination& to) {
   return buffer;
 }
 
-inline MulciberHostImage c_image(const HostImage& to) {
-  MulciberHostImage image = {sizeof(image)};
+inline MulciberApplicationImage c_image(const ApplicationImage& to) {
+  MulciberApplicationImage image = {sizeof(image)};
   image.image = to.image;
   image.format = to.format;
   image.extent = to.extent;

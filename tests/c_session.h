@@ -6,7 +6,7 @@
 
 #include "mulciber/mulciber_c.h"
 #include "tests/catch.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 namespace mulciber::tests {
 
@@ -23,32 +23,32 @@ struct Lent {
   MulciberDeviceInfo info = {sizeof(info)};
   std::vector<const char*> extensions;
 
-  explicit Lent(const VulkanHost& host) {
-    physical.instance = host.physical.instance;
-    physical.physical_device = host.physical.physical_device;
-    physical.get_instance_proc_addr = host.physical.get_instance_proc_addr;
-    physical.api_version = host.physical.api_version;
-    for (const std::string& name : host.asked.extensions) extensions.push_back(name.c_str());
+  explicit Lent(const VulkanApplication& application) {
+    physical.instance = application.physical.instance;
+    physical.physical_device = application.physical.physical_device;
+    physical.get_instance_proc_addr = application.physical.get_instance_proc_addr;
+    physical.api_version = application.physical.api_version;
+    for (const std::string& name : application.asked.extensions) extensions.push_back(name.c_str());
     info.physical = &physical;
-    info.device = host.device;
+    info.device = application.device;
     info.extension_count = static_cast<uint32_t>(extensions.size());
     info.extensions = extensions.data();
-    info.features = host.asked.features;
-    info.queue = host.queue;
-    info.queue_family = host.asked.queue_family;
+    info.features = application.asked.features;
+    info.queue = application.queue;
+    info.queue_family = application.asked.queue_family;
   }
 };
 
 /// A context, and an open model on the device that was lent for it.
 struct Session {
-  VulkanHost host;
+  VulkanApplication application;
   Context context;
   MulciberContext* c = context.handle;
   MulciberDevice* device = nullptr;
   MulciberModel* model = nullptr;
 
   explicit Session(const std::string& path) {
-    const Lent lent(host);
+    const Lent lent(application);
     REQUIRE(mulciber_adopt_device(c, &lent.info, &device) == MULCIBER_OK);
     REQUIRE(mulciber_open_model(c, path.c_str(), &model) == MULCIBER_OK);
   }

@@ -4,17 +4,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "tests/application_destination.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 namespace mulciber::tests {
 
 /// An image of the application, and reading back its texels.
 class ImageDestination {
  public:
-  ImageDestination(const VulkanHost& host, VkFormat format, uint32_t texel_bytes, VkExtent2D extent)
-      : host_(host), extent_(extent), texel_bytes_(texel_bytes) {
+  ImageDestination(const VulkanApplication& application, VkFormat format, uint32_t texel_bytes,
+                   VkExtent2D extent)
+      : application_(application), extent_(extent), texel_bytes_(texel_bytes) {
     VkImageCreateInfo info{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
     info.imageType = VK_IMAGE_TYPE_2D;
     info.format = format;
@@ -22,17 +23,18 @@ class ImageDestination {
     info.mipLevels = info.arrayLayers = 1;
     info.samples = VK_SAMPLE_COUNT_1_BIT;
     info.usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
-    REQUIRE(call<PFN_vkCreateImage>("vkCreateImage")(host.device, &info, nullptr, &image_) ==
+    REQUIRE(call<PFN_vkCreateImage>("vkCreateImage")(application.device, &info, nullptr, &image_) ==
             VK_SUCCESS);
     VkMemoryRequirements needs;
-    call<PFN_vkGetImageMemoryRequirements>("vkGetImageMemoryRequirements")(host.device, image_,
-                                                                           &needs);
+    call<PFN_vkGetImageMemoryRequirements>("vkGetImageMemoryRequirements")(application.device,
+                                                                           image_, &needs);
     VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
     allocate.allocationSize = needs.size;
     while (!(needs.memoryTypeBits >> allocate.memoryTypeIndex & 1)) ++allocate.memoryTypeIndex;
-    REQUIRE(host.vk.vkAllocateMemory(host.device, &allocate, nullptr, &memory_) == VK_SUCCESS);
-    REQUIRE(call<PFN_vkBindImageMemory>("vkBindImageMemory")(host.device, image_, memory_, 0) ==
+    REQUIRE(application.vk.vkAllocateMemory(application.device, &allocate, nullptr, &memory_) ==
             VK_SUCCESS);
+    REQUIRE(call<PFN_vkBindImageMemory>("vkBindImageMemory")(application.device, image_, memory_,
+                                                             0) == VK_SUCCESS);
     to.image = image_;
     to.format = format;
     to.extent = extent;
@@ -41,8 +43,8 @@ class ImageDestination {
     to.accesses = VK_ACCESS_TRANSFER_READ_BIT;
   }
   ~ImageDestination() {
-    call<PFN_vkDestroyImage>("vkDestroyImage")(host_.device, image_, nullptr);
-    host_.vk.vkFreeMemory(host_.device, memory_, nullptr);
+    call<PFN_vkDestroyImage>("vkDestroyImage")(application_.device, image_, nullptr);
+    application_.vk.vkFreeMemory(application_.device, memory_, nullptr);
   }
   ImageDestination(const ImageDestination&) = delete;
 
@@ -60,22 +62,23 @@ class ImageDestination {
       VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
       barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
       barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-      host_.vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                                    VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0,
-                                    nullptr);
+      application_.vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                           VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr,
+                                           0, nullptr);
     });
     const auto* from = reinterpret_cast<const uint8_t*>(back.view().mapped);
     return {from, from + bytes};
   }
 
-  HostImage to;
+  ApplicationImage to;
 
  private:
   template <typename Function>
   Function call(const char* name) const {
-    return reinterpret_cast<Function>(host_.instance_vk.vkGetDeviceProcAddr(host_.device, name));
+    return reinterpret_cast<Function>(
+        application_.instance_vk.vkGetDeviceProcAddr(application_.device, name));
   }
-  const VulkanHost& host_;
+  const VulkanApplication& application_;
   VkExtent2D extent_;
   uint32_t texel_bytes_;
   VkImage image_ = VK_NULL_HANDLE;

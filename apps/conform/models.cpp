@@ -47,7 +47,7 @@ class LoadedMarian : public LoadedTranslation {
   LoadedMarian(Device& device, const Checkpoint& checkpoint, const EncoderDecoderConfig& config)
       : config_(config), model_(load_encoder_decoder(device, checkpoint, config, {})) {}
 
-  HostTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) override {
+  CpuTensor logits(std::span<const uint32_t> source, std::span<const uint32_t> fed) override {
     const NamedArray mask = {{1, source.size()}, std::vector<double>(source.size(), 1)};
     const std::string wanted[] = {"logits"};
     NamedArrays results = model_->forward({{"input_ids", row_of(source)},

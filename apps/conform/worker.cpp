@@ -84,7 +84,7 @@ class Worker {
     try {
       record.result = c.run(*device_, options);
     } catch (const std::bad_alloc&) {
-      record.result = {Status::kResourceError, "out of host memory"};
+      record.result = {Status::kResourceError, "out of CPU memory"};
     } catch (const std::exception& error) {
       record.result = {Status::kInternalError, error.what()};
     }

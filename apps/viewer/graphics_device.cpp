@@ -62,11 +62,11 @@ void check(VkResult result, const char* call) {
 GraphicsDevice::GraphicsDevice(const std::string& name, const SurfaceNeeds& needs) {
   physical_.get_instance_proc_addr = vkGetInstanceProcAddr;
   physical_.api_version = VK_API_VERSION_1_2;
-  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
-  application.pApplicationName = "mulciber-viewer";
-  application.apiVersion = physical_.api_version;
+  VkApplicationInfo application_info{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application_info.pApplicationName = "mulciber-viewer";
+  application_info.apiVersion = physical_.api_version;
   VkInstanceCreateInfo instance_info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-  instance_info.pApplicationInfo = &application;
+  instance_info.pApplicationInfo = &application_info;
   instance_info.enabledExtensionCount = static_cast<uint32_t>(needs.instance_extensions.size());
   instance_info.ppEnabledExtensionNames = needs.instance_extensions.data();
   check(vkCreateInstance(&instance_info, nullptr, &physical_.instance), "vkCreateInstance");
@@ -155,14 +155,14 @@ void GraphicsDevice::make_device() {
     depth_format_ = VK_FORMAT_X8_D24_UNORM_PACK32;  // every device supports one of the two formats
 }
 
-HostDevice GraphicsDevice::lent() const {
-  HostDevice host;
-  host.physical = physical_;
-  host.device = device_;
-  host.queue = {.queue = queue_, .family = family_};
-  host.enabled_extensions = enabled_extensions_;
-  host.enabled_features = asked_.features;
-  return host;
+ApplicationDevice GraphicsDevice::lent() const {
+  ApplicationDevice application;
+  application.physical = physical_;
+  application.device = device_;
+  application.queue = {.queue = queue_, .family = family_};
+  application.enabled_extensions = enabled_extensions_;
+  application.enabled_features = asked_.features;
+  return application;
 }
 
 VkDeviceMemory GraphicsDevice::allocate(const VkMemoryRequirements& needs,

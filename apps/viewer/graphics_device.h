@@ -32,7 +32,7 @@ class GraphicsDevice {
   GraphicsDevice& operator=(const GraphicsDevice&) = delete;
 
   /// The device for adopt_device() and requirements(): with all that was enabled.
-  HostDevice lent() const;
+  ApplicationDevice lent() const;
 
   VkInstance instance() const { return physical_.instance; }
   VkPhysicalDevice physical_device() const { return physical_.physical_device; }
@@ -56,7 +56,7 @@ class GraphicsDevice {
   void choose(const std::string& name);
   void make_device();
 
-  HostPhysicalDevice physical_;
+  ApplicationPhysicalDevice physical_;
   VkPhysicalDeviceProperties properties_ = {};
   Requirements asked_;
   std::vector<std::string> enabled_extensions_;

@@ -44,7 +44,7 @@ void HeatMaps::reserve(const MapKind& kind, VkExtent2D extent) {
 
 void HeatMaps::record(VkCommandBuffer commands, AttentionTask& task, const MapKind& kind) {
   Kind& room = room_of(kind.kind);
-  HostImage image;
+  ApplicationImage image;
   image.image = room.image->handle();
   image.format = VK_FORMAT_R32_SFLOAT;
   image.extent = room.image->description().extent;

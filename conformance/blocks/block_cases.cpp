@@ -133,9 +133,9 @@ OpCase self_attention_case(const Sizes& s, KernelTypes types, Mask mask) {
     const SelfAttention layer = self_attention_of(part, t);
     return std::vector<Tensor>{layer(builder, t[x], view_of(control.self, t[words], causal))};
   };
-  c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
+  c.reference = [=](std::span<const CpuTensor> t, const Arithmetic& arithmetic) {
     const BlockView view{t[words], control.self, causal};
-    return std::vector<HostTensor>{BlockReference(t, arithmetic).attention(part, t[x], view)};
+    return std::vector<CpuTensor>{BlockReference(t, arithmetic).attention(part, t[x], view)};
   };
   return c;
 }
@@ -156,10 +156,10 @@ OpCase cross_attention_case(const Sizes& s, KernelTypes types, uint32_t rows_per
     return std::vector<Tensor>{layer(builder, t[x], layer.project(builder, t[memory]),
                                      view_of(control.cross, t[words], false, rows_per_memory))};
   };
-  c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
+  c.reference = [=](std::span<const CpuTensor> t, const Arithmetic& arithmetic) {
     const BlockReference reference(t, arithmetic);
     const BlockView view{t[words], control.cross, false, rows_per_memory};
-    return std::vector<HostTensor>{
+    return std::vector<CpuTensor>{
         reference.attention(part, t[x], reference.linear(part.key_value, t[memory]), view)};
   };
   return c;
@@ -178,9 +178,9 @@ OpCase feed_forward_case(const Sizes& s, KernelTypes types, Activation activatio
     const FeedForward layer = feed_forward_of(part, t);
     return std::vector<Tensor>{residual ? layer(builder, t[x], t[y]) : layer(builder, t[x])};
   };
-  c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
-    const HostTensor result = BlockReference(t, arithmetic).feed_forward(part, t[x]);
-    return std::vector<HostTensor>{residual ? sum_reference(t[y], result) : result};
+  c.reference = [=](std::span<const CpuTensor> t, const Arithmetic& arithmetic) {
+    const CpuTensor result = BlockReference(t, arithmetic).feed_forward(part, t[x]);
+    return std::vector<CpuTensor>{residual ? sum_reference(t[y], result) : result};
   };
   return c;
 }
@@ -201,8 +201,8 @@ OpCase encoder_layer_case(const Sizes& s, KernelTypes types, NormPlacement norms
     return std::vector<Tensor>{
         encoder_layer_of(part, t)(builder, t[x], view_of(control.self, t[words], false))};
   };
-  c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
-    return std::vector<HostTensor>{
+  c.reference = [=](std::span<const CpuTensor> t, const Arithmetic& arithmetic) {
+    return std::vector<CpuTensor>{
         BlockReference(t, arithmetic).layer(part, t[x], BlockView{t[words], control.self})};
   };
   return c;
@@ -249,14 +249,14 @@ OpCase decoder_layer_case(Sizes s, KernelTypes types, NormPlacement norms, uint3
     if (context > 0) outputs.push_back(t[cache]);
     return outputs;
   };
-  c.reference = [=](std::span<const HostTensor> t, const Arithmetic& arithmetic) {
+  c.reference = [=](std::span<const CpuTensor> t, const Arithmetic& arithmetic) {
     const BlockReference reference(t, arithmetic);
     const BlockView self{t[words], control.self, context == 0},
         cross{t[words], control.cross, false, beams};
-    const HostTensor projected = reference.linear(part.cross->key_value, t[memory]);
+    const CpuTensor projected = reference.linear(part.cross->key_value, t[memory]);
     BlockCache past;
     if (context > 0) past = {t[cache], position};
-    std::vector<HostTensor> outputs = {
+    std::vector<CpuTensor> outputs = {
         reference.layer(part, t[x], self, context > 0 ? &past : nullptr, &projected, &cross)};
     if (context > 0) outputs.push_back(past.tensor);
     return outputs;
@@ -320,9 +320,9 @@ std::vector<OpCase> block_cases(KernelTypes types) {
   }
   for (OpCase& c : cases) {
     c.must_pass = c.name.find("_d32_") != std::string::npos;
-    c.reference = [definition = c.reference, types](std::span<const HostTensor> inputs,
+    c.reference = [definition = c.reference, types](std::span<const CpuTensor> inputs,
                                                     const Arithmetic& arithmetic) {
-      std::vector<HostTensor> outputs = definition(inputs, arithmetic);
+      std::vector<CpuTensor> outputs = definition(inputs, arithmetic);
       // f16 occurs in the cache and in matrix units.
       cap_bounds(outputs, arithmetic.half_operands || types.weight == DataType::kF16 ? 2e-2 : 1e-3);
       return outputs;

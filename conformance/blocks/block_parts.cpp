@@ -19,8 +19,8 @@ Norm norm_of(const NormPart& part, std::span<const Tensor> inputs) {
 }
 
 // Computes softmax(q k^T / sqrt(d_k)) v.
-HostTensor attend(const HeadSizes& sizes, const HostTensor& q, const HostTensor& kv,
-                  AttentionColumns columns, const BlockView& view) {
+CpuTensor attend(const HeadSizes& sizes, const CpuTensor& q, const CpuTensor& kv,
+                 AttentionColumns columns, const BlockView& view) {
   AttentionOptions options;
   options.heads = options.kv_heads = sizes.heads;
   options.head_size = sizes.key_size;
@@ -32,7 +32,7 @@ HostTensor attend(const HeadSizes& sizes, const HostTensor& q, const HostTensor&
   return attention_reference(q, kv, view.control, columns, options).result;
 }
 
-Bounded at(const HostTensor& tensor, size_t index) {
+Bounded at(const CpuTensor& tensor, size_t index) {
   return {tensor.values[index], tensor.bounds.empty() ? 0 : tensor.bounds[index]};
 }
 
@@ -67,20 +67,20 @@ DecoderLayer decoder_layer_of(const LayerPart& part, std::span<const Tensor> inp
           part.norms};
 }
 
-HostTensor sum_reference(const HostTensor& a, const HostTensor& b) {
-  HostTensor sum{a.shape, a.type, {}, {}};
+CpuTensor sum_reference(const CpuTensor& a, const CpuTensor& b) {
+  CpuTensor sum{a.shape, a.type, {}, {}};
   for (size_t i = 0; i < a.values.size(); ++i) append(sum, at(a, i) + at(b, i));
   return sum;
 }
 
-HostTensor BlockReference::linear(const LinearPart& part, const HostTensor& x,
-                                  Activation activation) const {
-  const HostTensor& weight = inputs_[part.weight];
+CpuTensor BlockReference::linear(const LinearPart& part, const CpuTensor& x,
+                                 Activation activation) const {
+  const CpuTensor& weight = inputs_[part.weight];
   const uint64_t rows = x.shape.rows(), columns = weight.shape.rows();
   std::vector<uint64_t> extents;
   for (size_t i = 0; i + 1 < x.shape.rank(); ++i) extents.push_back(x.shape[static_cast<int>(i)]);
   extents.push_back(columns);
-  HostTensor y{Shape(extents), x.type, {}, {}};
+  CpuTensor y{Shape(extents), x.type, {}, {}};
   const Product product(x, weight, &inputs_[part.bias], arithmetic_);
   for (uint64_t i = 0; i < rows; ++i) {
     for (uint64_t j = 0; j < columns; ++j)
@@ -89,21 +89,21 @@ HostTensor BlockReference::linear(const LinearPart& part, const HostTensor& x,
   return y;
 }
 
-HostTensor BlockReference::norm(const NormPart& part, const HostTensor& x,
-                                const HostTensor* residual) const {
+CpuTensor BlockReference::norm(const NormPart& part, const CpuTensor& x,
+                               const CpuTensor* residual) const {
   return layer_norm_reference(x, inputs_[part.gain_bias], residual, part.epsilon);
 }
 
-HostTensor BlockReference::attention(const SelfAttentionPart& part, const HostTensor& x,
-                                     const BlockView& view) const {
-  const HostTensor heads = linear(part.qkv, x);
+CpuTensor BlockReference::attention(const SelfAttentionPart& part, const CpuTensor& x,
+                                    const BlockView& view) const {
+  const CpuTensor heads = linear(part.qkv, x);
   const uint32_t keys = part.sizes.key_columns();
   return linear(part.out, attend(part.sizes, heads, heads, {0, keys, 2 * keys}, view));
 }
 
-HostTensor BlockReference::step(const SelfAttentionPart& part, const HostTensor& x,
-                                BlockCache& cache, const BlockView& view) const {
-  const HostTensor heads = linear(part.qkv, x);
+CpuTensor BlockReference::step(const SelfAttentionPart& part, const CpuTensor& x, BlockCache& cache,
+                               const BlockView& view) const {
+  const CpuTensor heads = linear(part.qkv, x);
   const uint64_t rows = x.shape[0], context = cache.tensor.shape[1],
                  columns = cache.tensor.shape.columns();
   const uint32_t keys = part.sizes.key_columns();
@@ -117,33 +117,33 @@ HostTensor BlockReference::step(const SelfAttentionPart& part, const HostTensor&
   return linear(part.out, attend(part.sizes, heads, cache.tensor, {0, 0, keys}, view));
 }
 
-HostTensor BlockReference::attention(const CrossAttentionPart& part, const HostTensor& x,
-                                     const HostTensor& memory, const BlockView& view) const {
+CpuTensor BlockReference::attention(const CrossAttentionPart& part, const CpuTensor& x,
+                                    const CpuTensor& memory, const BlockView& view) const {
   return linear(part.out, attend(part.sizes, linear(part.query, x), memory,
                                  {0, 0, part.sizes.key_columns()}, view));
 }
 
-HostTensor BlockReference::feed_forward(const FeedForwardPart& part, const HostTensor& x) const {
+CpuTensor BlockReference::feed_forward(const FeedForwardPart& part, const CpuTensor& x) const {
   return linear(part.down, linear(part.up, x, part.activation));
 }
 
-HostTensor BlockReference::layer(const LayerPart& part, const HostTensor& x, const BlockView& self,
-                                 BlockCache* cache, const HostTensor* memory,
-                                 const BlockView* cross) const {
-  const auto sublayer = [&](const HostTensor& y, const NormPart& norm_part, auto&& run) {
+CpuTensor BlockReference::layer(const LayerPart& part, const CpuTensor& x, const BlockView& self,
+                                BlockCache* cache, const CpuTensor* memory,
+                                const BlockView* cross) const {
+  const auto sublayer = [&](const CpuTensor& y, const NormPart& norm_part, auto&& run) {
     if (part.norms == NormPlacement::kBefore) return sum_reference(y, run(norm(norm_part, y)));
-    const HostTensor result = run(y);
+    const CpuTensor result = run(y);
     return norm(norm_part, result, &y);
   };
-  HostTensor y = sublayer(x, part.self_norm, [&](const HostTensor& z) {
+  CpuTensor y = sublayer(x, part.self_norm, [&](const CpuTensor& z) {
     return cache ? step(part.self, z, *cache, self) : attention(part.self, z, self);
   });
   if (part.cross) {
     y = sublayer(y, part.cross_norm,
-                 [&](const HostTensor& z) { return attention(*part.cross, z, *memory, *cross); });
+                 [&](const CpuTensor& z) { return attention(*part.cross, z, *memory, *cross); });
   }
   return sublayer(y, part.feed_forward_norm,
-                  [&](const HostTensor& z) { return feed_forward(part.feed_forward, z); });
+                  [&](const CpuTensor& z) { return feed_forward(part.feed_forward, z); });
 }
 
 }  // namespace mulciber::conformance

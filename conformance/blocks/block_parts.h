@@ -49,7 +49,7 @@ DecoderLayer decoder_layer_of(const LayerPart& part, std::span<const Tensor> inp
 
 /// The keys that a layer's queries see.
 struct BlockView {
-  HostTensor control;
+  CpuTensor control;
   AttentionControl words;  // its tensor is not used
   bool causal = false;
   uint32_t rows_per_kv = 1;
@@ -57,7 +57,7 @@ struct BlockView {
 
 /// Keys and values of earlier steps: (rows, context, heads * (d_k + d_v)), changed in place.
 struct BlockCache {
-  HostTensor tensor;
+  CpuTensor tensor;
   uint32_t position = 0;
 };
 
@@ -65,32 +65,32 @@ struct BlockCache {
 /// of the next layer's input.
 class BlockReference {
  public:
-  BlockReference(std::span<const HostTensor> inputs, const Arithmetic& arithmetic)
+  BlockReference(std::span<const CpuTensor> inputs, const Arithmetic& arithmetic)
       : inputs_(inputs), arithmetic_(arithmetic) {}
 
-  HostTensor linear(const LinearPart& part, const HostTensor& x,
-                    Activation activation = Activation::kNone) const;
-  HostTensor norm(const NormPart& part, const HostTensor& x,
-                  const HostTensor* residual = nullptr) const;
-  HostTensor attention(const SelfAttentionPart& part, const HostTensor& x,
-                       const BlockView& view) const;
-  HostTensor step(const SelfAttentionPart& part, const HostTensor& x, BlockCache& cache,
-                  const BlockView& view) const;
-  HostTensor attention(const CrossAttentionPart& part, const HostTensor& x,
-                       const HostTensor& memory, const BlockView& view) const;
-  HostTensor feed_forward(const FeedForwardPart& part, const HostTensor& x) const;
+  CpuTensor linear(const LinearPart& part, const CpuTensor& x,
+                   Activation activation = Activation::kNone) const;
+  CpuTensor norm(const NormPart& part, const CpuTensor& x,
+                 const CpuTensor* residual = nullptr) const;
+  CpuTensor attention(const SelfAttentionPart& part, const CpuTensor& x,
+                      const BlockView& view) const;
+  CpuTensor step(const SelfAttentionPart& part, const CpuTensor& x, BlockCache& cache,
+                 const BlockView& view) const;
+  CpuTensor attention(const CrossAttentionPart& part, const CpuTensor& x, const CpuTensor& memory,
+                      const BlockView& view) const;
+  CpuTensor feed_forward(const FeedForwardPart& part, const CpuTensor& x) const;
   /// `memory`: the result of CrossAttention::project(); like `cross` only for decoder layers.
   /// `cache`: null for whole sequences.
-  HostTensor layer(const LayerPart& part, const HostTensor& x, const BlockView& self,
-                   BlockCache* cache = nullptr, const HostTensor* memory = nullptr,
-                   const BlockView* cross = nullptr) const;
+  CpuTensor layer(const LayerPart& part, const CpuTensor& x, const BlockView& self,
+                  BlockCache* cache = nullptr, const CpuTensor* memory = nullptr,
+                  const BlockView* cross = nullptr) const;
 
  private:
-  std::span<const HostTensor> inputs_;
+  std::span<const CpuTensor> inputs_;
   Arithmetic arithmetic_;
 };
 
 /// Returns a + b, element by element.
-HostTensor sum_reference(const HostTensor& a, const HostTensor& b);
+CpuTensor sum_reference(const CpuTensor& a, const CpuTensor& b);
 
 }  // namespace mulciber::conformance

@@ -43,7 +43,7 @@ CaseInput cache_input(const RopeVariant& v, DataType type) {
     return cache;
   }
   cache.draw = [=, draw = cache.draw](std::mt19937& random) {
-    HostTensor tensor = draw(random);
+    CpuTensor tensor = draw(random);
     const uint64_t stride = row_bytes(type, columns) / 4;
     std::vector<uint32_t> words(tensor.bytes.size() / 4);
     std::memcpy(words.data(), tensor.bytes.data(), tensor.bytes.size());
@@ -148,12 +148,12 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     if (counted) outputs.push_back(inputs[3]);  // must be unchanged
     return outputs;
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic& arithmetic) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic& arithmetic) {
     AttentionOptions bound = options;
     bound.control = control;
-    const std::vector<HostTensor> appended = rope_append_reference(rope, inputs);
+    const std::vector<CpuTensor> appended = rope_append_reference(rope, inputs);
     const AttentionColumns at = {.q = 0, .k = 0, .v = rope.kv_heads * rope.head_size};
-    std::vector<HostTensor> outputs = {
+    std::vector<CpuTensor> outputs = {
         attention_reference(appended[0], appended[1], inputs[3], at, bound, arithmetic).result,
         appended[1]};
     if (counted) outputs.push_back(inputs[3]);

@@ -53,9 +53,9 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     append_cache(builder, inputs[0], inputs[1], {v.first_column, inputs[2], positions, pages});
     return std::vector<Tensor>{inputs[1]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    const HostTensor& x = inputs[0];
-    HostTensor cache = inputs[1];
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    const CpuTensor& x = inputs[0];
+    CpuTensor cache = inputs[1];
     cache.bounds.assign(cache.values.size(), 0);
     for (uint64_t row = 0; row < v.rows; ++row) {
       const uint64_t position = v.positions.empty() ? v.position : v.positions[row];
@@ -73,7 +73,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
           put(cache, to + column, from[static_cast<std::ptrdiff_t>(column)]);
       }
     }
-    return std::vector<HostTensor>{cache};
+    return std::vector<CpuTensor>{cache};
   };
   return c;
 }

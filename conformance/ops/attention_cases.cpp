@@ -120,7 +120,7 @@ void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) 
 }
 
 /// Does so for blocks, through their scales.
-void poison_unseen(HostTensor& kv, const Variant& v) {
+void poison_unseen(CpuTensor& kv, const Variant& v) {
   const uint64_t columns = kv.shape.columns(), stride = row_bytes(kv.type, columns) / 4;
   std::vector<uint32_t> words(kv.bytes.size() / 4);
   std::memcpy(words.data(), kv.bytes.data(), kv.bytes.size());
@@ -227,7 +227,7 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
   if (block > 1) {
     kv = coarse ? whole_input(kv_shape, types.weight, 1) : kv;
     kv.draw = [=, draw = kv.draw](std::mt19937& random) {
-      HostTensor tensor = draw(random);
+      CpuTensor tensor = draw(random);
       if (v.poison) poison_unseen(tensor, v);
       return tensor;
     };
@@ -258,12 +258,12 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
   // of few keys is nearly all zeros.
   c.degenerate = v.deviation > 10 || v.sparse || (map && v.hard) ||
                  (map && (v.kv_len == 1 || (v.window != 0 && v.window < 16)));
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic& arithmetic) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic& arithmetic) {
     AttentionOptions bound = options;
     if (controlled) bound.control = control;
     AttentionReference expected = attention_reference(inputs[0], inputs[1], inputs[2], columns,
                                                       bound, map ? Arithmetic{} : arithmetic);
-    std::vector<HostTensor> outputs{map ? expected.map : expected.result};
+    std::vector<CpuTensor> outputs{map ? expected.map : expected.result};
     if (v.split_counters && !map) outputs.push_back(inputs[2]);
     return outputs;
   };

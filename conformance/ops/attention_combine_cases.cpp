@@ -42,8 +42,8 @@ OpCase combination(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes
     attention_combine(builder, inputs[0], result);
     return std::vector<Tensor>{result};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{{lines, columns}, types.weight, {}, {}};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{{lines, columns}, types.weight, {}, {}};
     for (uint64_t line = 0; line < lines; ++line) {
       const double* own = &inputs[0].values[line * parts * floats];
       double maximum = own[columns];
@@ -63,7 +63,7 @@ OpCase combination(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes
         append(y, total.value > 0 ? sum / total : Bounded(0));
       }
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

@@ -12,7 +12,7 @@ namespace {
 
 /// An element of a control array of numbers.
 template <typename T>
-T number(const HostTensor& control, const ControlArray<T>& array, uint64_t index) {
+T number(const CpuTensor& control, const ControlArray<T>& array, uint64_t index) {
   return std::bit_cast<T>(static_cast<uint32_t>(control.values[array.word + index]));
 }
 
@@ -21,8 +21,8 @@ struct View {
   int64_t first, end, position, count;
 };
 
-View view_of(const HostTensor& control, const AttentionOptions& options, uint64_t kv_row,
-             uint64_t i, uint64_t q_len, uint64_t kv_len) {
+View view_of(const CpuTensor& control, const AttentionOptions& options, uint64_t kv_row, uint64_t i,
+             uint64_t q_len, uint64_t kv_len) {
   int64_t count = static_cast<int64_t>(kv_len);
   if (options.control && options.control->key_counts) {
     const ControlArray<uint32_t>& counts = *options.control->key_counts;
@@ -41,14 +41,14 @@ View view_of(const HostTensor& control, const AttentionOptions& options, uint64_
   return view;
 }
 
-bool is_global(const HostTensor& control, const AttentionOptions& options, int64_t position,
+bool is_global(const CpuTensor& control, const AttentionOptions& options, int64_t position,
                uint64_t kv_len) {
   if (position < 0 || position >= static_cast<int64_t>(kv_len)) return false;
   return (number(control, *options.control->globals, position / 32) >> (position % 32) & 1) != 0;
 }
 
 /// Whether window, global tokens and pattern let a query see a key inside its view.
-bool allowed(const HostTensor& control, const AttentionOptions& options, const View& view,
+bool allowed(const CpuTensor& control, const AttentionOptions& options, const View& view,
              int64_t key, uint64_t kv_len) {
   if (options.global_tokens && options.window != 0 &&
       std::abs(view.position - key) >= options.window &&
@@ -69,7 +69,7 @@ bool allowed(const HostTensor& control, const AttentionOptions& options, const V
 }
 
 /// The center of local attention.
-Bounded center_of(const HostTensor& control, const AttentionOptions& options, const View& view,
+Bounded center_of(const CpuTensor& control, const AttentionOptions& options, const View& view,
                   uint64_t query, uint64_t head, uint64_t kv_len, int64_t count) {
   if (options.center != AttentionCenter::kPredicted) return {static_cast<double>(view.position)};
   const ControlArray<float>& centers = *options.control->centers;
@@ -81,7 +81,7 @@ Bounded center_of(const HostTensor& control, const AttentionOptions& options, co
 }
 
 /// The number added to a score of query i of a row.
-double bias_of(const HostTensor& control, const AttentionOptions& options, uint64_t row,
+double bias_of(const CpuTensor& control, const AttentionOptions& options, uint64_t row,
                uint64_t head, uint64_t i, uint64_t q_len, const View& view, int64_t key,
                uint64_t kv_len) {
   if (options.bias == AttentionBias::kNone) return 0;
@@ -102,7 +102,7 @@ double bias_of(const HostTensor& control, const AttentionOptions& options, uint6
 }
 
 /// The error of each number of a tensor after rounding to f16.
-std::vector<double> half_errors(const HostTensor& tensor) {
+std::vector<double> half_errors(const CpuTensor& tensor) {
   std::vector<double> errors(tensor.values.size());
   for (size_t i = 0; i < errors.size(); ++i) {
     const double known = tensor.bounds.empty() ? 0 : tensor.bounds[i];
@@ -148,8 +148,8 @@ Bounded score_term(const AttentionOptions& options, Bounded q, Bounded k, double
   return {};
 }
 
-AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
-                                       const HostTensor& control, const AttentionColumns& columns,
+AttentionReference attention_reference(const CpuTensor& q, const CpuTensor& kv,
+                                       const CpuTensor& control, const AttentionColumns& columns,
                                        const AttentionOptions& options,
                                        const Arithmetic& arithmetic) {
   // Rows with keys in f32 never use matrix units, and matrix units serve only scaled products.
@@ -164,15 +164,15 @@ AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv
   const uint64_t heads = options.heads, value_size = options.value_size;
   AttentionReference expected;
   const auto zeros = [](Shape shape, DataType type) {
-    return HostTensor{shape, type, std::vector<double>(shape.elements()),
-                      std::vector<double>(shape.elements())};
+    return CpuTensor{shape, type, std::vector<double>(shape.elements()),
+                     std::vector<double>(shape.elements())};
   };
   expected.result = zeros({rows, q_len, heads * value_size}, q.type);
   expected.map = zeros({rows, heads, q_len, kv_len}, DataType::kF32);
   const double scale_value = options.scale, scale_size = std::fabs(scale_value);
   const double grain =
       grain_of(q.values) * grain_of(kv.values) * std::min(1.0, grain_of({&scale_value, 1}));
-  const auto error_at = [](const std::vector<double>& errors, const HostTensor& tensor,
+  const auto error_at = [](const std::vector<double>& errors, const CpuTensor& tensor,
                            const double* value) {
     return errors.empty() ? 0 : errors[value - tensor.values.data()];
   };

@@ -13,16 +13,16 @@ struct AttentionColumns {
 };
 
 struct AttentionReference {
-  HostTensor result;  // (rows, q_len, heads * value_size), of q's type
-  HostTensor map;     // (rows, heads, q_len, kv_len), f32
+  CpuTensor result;  // (rows, q_len, heads * value_size), of q's type
+  CpuTensor map;     // (rows, heads, q_len, kv_len), f32
 };
 
 /// q: (rows, q_len, ...), kv: (rows / rows_per_kv, kv_len, ...), control: the words for the arrays
 /// of options.control (options.control's tensor is not read). The bounds of q, kv, and of centers
 /// among the words are the errors of these inputs. Matrix units use f16: the bounds include the
 /// rounding of q and kv, and of weights before the second product.
-AttentionReference attention_reference(const HostTensor& q, const HostTensor& kv,
-                                       const HostTensor& control, const AttentionColumns& columns,
+AttentionReference attention_reference(const CpuTensor& q, const CpuTensor& kv,
+                                       const CpuTensor& control, const AttentionColumns& columns,
                                        const AttentionOptions& options,
                                        const Arithmetic& arithmetic = {});
 

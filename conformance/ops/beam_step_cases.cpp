@@ -322,25 +322,25 @@ class BeamStepCases : public OpCases {
       return std::vector<Tensor>{progress, words_of(inputs[0], DataType::kU32, 0, state_words),
                                  words_of(inputs[0], DataType::kF32, 0, state_words)};
     };
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
       ControlWords control(std::vector<uint32_t>(inputs[0].values.begin(), inputs[0].values.end()));
       for (uint32_t step = 0; step < options.steps; ++step) {
         beam_step_reference(layout, inputs[1 + step].values, k, control);
       }
       const std::vector<uint32_t>& state = control.words();
-      HostTensor words = u32_tensor(state);
+      CpuTensor words = u32_tensor(state);
       words.bounds.assign(state_words, 0);
-      HostTensor scores{{state_words},
-                        DataType::kF32,
-                        std::vector<double>(state_words),
-                        std::vector<double>(state_words, kInfinity)};
+      CpuTensor scores{{state_words},
+                       DataType::kF32,
+                       std::vector<double>(state_words),
+                       std::vector<double>(state_words, kInfinity)};
       for (const BeamScore& score : beam_scores(layout, control)) {
         words.bounds[score.word] = kInfinity;
         scores.values[score.word] = std::bit_cast<float>(state[score.word]);
         scores.bounds[score.word] = score.error;
       }
       const shader::BeamSearch search = control.get(layout.search);
-      return std::vector<HostTensor>{u32_tensor({search.unfinished}), words, scores};
+      return std::vector<CpuTensor>{u32_tensor({search.unfinished}), words, scores};
     };
     return c;
   }

@@ -36,8 +36,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
         {v.x_first, static_cast<uint32_t>(v.columns), v.y_first, v.blocks, v.x_step, v.y_step});
     return std::vector<Tensor>{inputs[1]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y = inputs[1];
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y = inputs[1];
     y.bounds.assign(y.values.size(), 0);
     for (uint64_t row = 0; row < v.rows; ++row) {
       const double* from =
@@ -47,7 +47,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
                     y.values.begin() + static_cast<int64_t>(row * y.shape.columns() + v.y_first +
                                                             block * v.y_step));
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

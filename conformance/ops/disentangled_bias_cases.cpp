@@ -51,8 +51,8 @@ OpCase build_case(const Variant& v) {
     return std::vector<Tensor>{words_of(y, DataType::kF32, 0, pairs),
                                words_of(y, DataType::kU32, pairs, v.rows)};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{{pairs}, DataType::kF32, {}, {}};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{{pairs}, DataType::kF32, {}, {}};
     for (uint64_t row = 0; row < v.rows; ++row)
       for (uint64_t head = 0; head < v.heads; ++head)
         for (uint64_t i = 0; i < v.length; ++i)
@@ -73,7 +73,7 @@ OpCase build_case(const Variant& v) {
                               : Bounded(sum, sum_error(2.0 * v.size + 1, magnitude)) *
                                     Bounded(options.scale));
           }
-    return std::vector<HostTensor>{y, u32_tensor(counts)};
+    return std::vector<CpuTensor>{y, u32_tensor(counts)};
   };
   return c;
 }

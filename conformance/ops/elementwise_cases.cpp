@@ -87,12 +87,12 @@ class ElementwiseCases : public OpCases {
     c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       return std::vector<Tensor>{add(builder, inputs[0], inputs[1])};
     };
-    c.reference = [types](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+    c.reference = [types](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{inputs[0].shape, types.weight, {}, {}};
       for (size_t i = 0; i < inputs[0].values.size(); ++i) {
         append(y, Bounded(inputs[0].values[i]) + Bounded(inputs[1].values[i]));
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }
@@ -108,10 +108,10 @@ class ElementwiseCases : public OpCases {
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor>) {
       return std::vector<Tensor>{fill(builder, shape, kValue, types.weight)};
     };
-    c.reference = [=](std::span<const HostTensor>, const Arithmetic&) {
-      HostTensor y{shape, types.weight, {}, {}};
+    c.reference = [=](std::span<const CpuTensor>, const Arithmetic&) {
+      CpuTensor y{shape, types.weight, {}, {}};
       for (uint64_t i = 0; i < shape.elements(); ++i) append(y, Bounded(kValue));
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }
@@ -127,13 +127,13 @@ class ElementwiseCases : public OpCases {
       return std::vector<Tensor>{
           scale_and_cap(builder, inputs[0], kScale, static_cast<float>(cap))};
     };
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{inputs[0].shape, types.weight, {}, {}};
       for (double x : inputs[0].values) {
         const Bounded scaled = Bounded(x) * Bounded(kScale);
         append(y, cap > 0 ? Bounded(cap) * tanh(scaled / Bounded(cap)) : scaled);
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }
@@ -148,10 +148,10 @@ class ElementwiseCases : public OpCases {
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       return std::vector<Tensor>{clip(builder, inputs[0], kLimit)};
     };
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{inputs[0].shape, types.weight, {}, {}};
       for (double x : inputs[0].values) append(y, Bounded(std::clamp<double>(x, -kLimit, kLimit)));
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }
@@ -166,13 +166,13 @@ class ElementwiseCases : public OpCases {
     c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       return std::vector<Tensor>{gate_rows(builder, inputs[0], inputs[1])};
     };
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{inputs[0].shape, types.weight, {}, {}};
       for (uint64_t i = 0; i < shape.elements(); ++i) {
         const double gate = inputs[1].values[i / shape.columns()];
         append(y, Bounded(inputs[0].values[i]) * (Bounded(1) / (Bounded(1) + exp(Bounded(-gate)))));
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }
@@ -204,13 +204,13 @@ class ElementwiseCases : public OpCases {
           builder, inputs[0],
           {inputs[1], {kBefore, rows.rows * rows.per_row}, rows.per_row, rows.first, rows.count})};
     };
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{shape, types.weight, {}, {}};
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{shape, types.weight, {}, {}};
       for (uint64_t i = 0; i < shape.elements(); ++i) {
         const uint64_t row = i / columns / rows.tokens, number = i % columns % rows.count;
         append(y, Bounded(inputs[0].values[i]) * Bounded(scale(row, rows.first + number)));
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }
@@ -226,8 +226,8 @@ class ElementwiseCases : public OpCases {
     c.build = [limit](ProgramBuilder& builder, std::span<const Tensor> inputs) {
       return std::vector<Tensor>{gate_pairs(builder, inputs[0], Activation::kSilu, limit)};
     };
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{shape, types.weight, {}, {}};
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{shape, types.weight, {}, {}};
       for (uint64_t i = 0; i < shape.elements(); ++i) {
         double gate = inputs[0].values[2 * i];
         Bounded value(inputs[0].values[2 * i + 1]);
@@ -237,7 +237,7 @@ class ElementwiseCases : public OpCases {
         }
         append(y, activation_reference({gate, 0}, Activation::kSilu) * value);
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }
@@ -261,13 +261,13 @@ class ElementwiseCases : public OpCases {
                                      ? convert(builder, inputs[0], types.weight)
                                      : activate(builder, inputs[0], function)};
     };
-    c.reference = [function, types](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{inputs[0].shape, types.weight, {}, {}};
+    c.reference = [function, types](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{inputs[0].shape, types.weight, {}, {}};
       for (double x : inputs[0].values) {
         const bool flushed = inputs[0].type == DataType::kF16 && std::fabs(x) < kSmallest16;
         append(y, activation_reference({x, flushed ? std::fabs(x) : 0}, function));
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }

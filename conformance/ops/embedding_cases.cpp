@@ -163,8 +163,8 @@ class EmbeddingCases : public OpCases {
       given.result = types.activation;
       return std::vector<Tensor>{embedding(builder, inputs[0], given)};
     };
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{{rows, length, columns}, types.activation, {}, {}};
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{{rows, length, columns}, types.activation, {}, {}};
       for (uint64_t token = 0; token < rows * length; ++token) {
         uint64_t row =
             std::min(static_cast<uint64_t>(inputs[1].values[tokens.word + token]), vocabulary - 1);
@@ -183,7 +183,7 @@ class EmbeddingCases : public OpCases {
           append(y, value);
         }
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }

@@ -40,14 +40,14 @@ void fill_routes(const Variant& v, std::vector<double>& words, std::mt19937& ran
 
 class Reference {
  public:
-  Reference(const Variant& v, std::span<const HostTensor> inputs) : v_(v), inputs_(inputs) {}
+  Reference(const Variant& v, std::span<const CpuTensor> inputs) : v_(v), inputs_(inputs) {}
 
-  HostTensor all(DataType type) const {
-    HostTensor y{v_.combine ? Shape{v_.tokens, v_.columns}
-                            : Shape{v_.tokens, v_.experts_per_token, v_.columns},
-                 type,
-                 {},
-                 {}};
+  CpuTensor all(DataType type) const {
+    CpuTensor y{v_.combine ? Shape{v_.tokens, v_.columns}
+                           : Shape{v_.tokens, v_.experts_per_token, v_.columns},
+                type,
+                {},
+                {}};
     for (uint64_t row = 0; row < y.shape.rows(); ++row) {
       for (uint64_t column = 0; column < v_.columns; ++column)
         append(y, v_.combine ? combined(row, column)
@@ -103,7 +103,7 @@ class Reference {
   }
 
   const Variant& v_;
-  std::span<const HostTensor> inputs_;
+  std::span<const CpuTensor> inputs_;
 };
 
 OpCase build_case(const Variant& v, KernelTypes types) {
@@ -157,8 +157,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     if (v.parts) options.bound_bytes = inputs[1].bytes() / 2;
     return std::vector<Tensor>{expert_matmul(builder, inputs[0], inputs[1], inputs[2], options)};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    return std::vector<HostTensor>{Reference(v, inputs).all(types.activation)};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    return std::vector<CpuTensor>{Reference(v, inputs).all(types.activation)};
   };
   return c;
 }

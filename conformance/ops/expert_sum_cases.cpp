@@ -36,8 +36,8 @@ OpCase build_case(const Extents& extents, bool normalize) {
     return std::vector<Tensor>{expert_sum(builder, inputs[0], inputs[1], normalize)};
   };
   const uint64_t each = slots, width = columns;
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{{inputs[0].shape[0], width}, DataType::kF32, {}, {}};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{{inputs[0].shape[0], width}, DataType::kF32, {}, {}};
     for (uint64_t i = 0; i < y.shape.elements(); ++i) {
       Bounded sum, gates;
       for (uint64_t slot = 0; slot < each; ++slot) {
@@ -49,7 +49,7 @@ OpCase build_case(const Extents& extents, bool normalize) {
       }
       append(y, normalize ? sum / gates : sum);
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

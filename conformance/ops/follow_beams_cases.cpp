@@ -61,11 +61,11 @@ OpCase build_case(const Variant& v) {
     follow_beams(builder, inputs[0], layout, inputs[1]);
     return std::vector<Tensor>{inputs[1]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const ControlWords control(
         std::vector<uint32_t>(inputs[0].values.begin(), inputs[0].values.end()));
     const uint64_t rows = uint64_t{v.batch} * v.beams;
-    HostTensor state = inputs[1];
+    CpuTensor state = inputs[1];
     for (uint64_t s = 0; s < v.states; ++s) {
       for (uint64_t row = 0; row < rows; ++row) {
         const auto item = static_cast<uint32_t>(row / v.beams);
@@ -78,7 +78,7 @@ OpCase build_case(const Variant& v) {
         }
       }
     }
-    return std::vector<HostTensor>{state};
+    return std::vector<CpuTensor>{state};
   };
   return c;
 }

@@ -86,12 +86,12 @@ OpCase softmax_case(const Variant& v) {
     return std::vector<Tensor>{
         edge_softmax(builder, {inputs[0], kSpare}, {inputs[1], 2 * kSpare}, edges, score)};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const uint64_t edges = graph.edges.edges();
-    HostTensor y{{edges, v.heads},
-                 DataType::kF32,
-                 std::vector<double>(edges * v.heads),
-                 std::vector<double>(edges * v.heads)};
+    CpuTensor y{{edges, v.heads},
+                DataType::kF32,
+                std::vector<double>(edges * v.heads),
+                std::vector<double>(edges * v.heads)};
     std::vector<Bounded> weights(edges);
     for (uint64_t node = 0; node < v.nodes; ++node) {
       const uint64_t begin = graph.offset(node), end = graph.offset(node + 1);
@@ -126,7 +126,7 @@ OpCase softmax_case(const Variant& v) {
           put(y, edge * v.heads + head, weights[edge] / total);
       }
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }
@@ -151,8 +151,8 @@ OpCase sum_case(const Variant& v) {
     return std::vector<Tensor>{
         edge_sum(builder, inputs[0], {inputs[1], kSpare}, list, v.size, v.averaged)};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{{v.nodes, v.averaged ? v.size : columns}, DataType::kF32, {}, {}};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{{v.nodes, v.averaged ? v.size : columns}, DataType::kF32, {}, {}};
     const auto sum_of = [&](uint64_t node, uint64_t head, uint64_t column) {
       const uint64_t begin = graph.offset(node), end = graph.offset(node + 1);
       double sum = 0, magnitude = 0;
@@ -184,7 +184,7 @@ OpCase sum_case(const Variant& v) {
         append(y, mean);
       }
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

@@ -35,10 +35,10 @@ HeadMatmulOptions options_of(const Variant& v) {
           .add = v.add};
 }
 
-HostTensor reference(const Variant& v, std::span<const HostTensor> inputs) {
+CpuTensor reference(const Variant& v, std::span<const CpuTensor> inputs) {
   const HeadMatmulOptions o = options_of(v);
-  const HostTensor &x = inputs[0], &weight = inputs[1];
-  HostTensor y = inputs[2];
+  const CpuTensor &x = inputs[0], &weight = inputs[1];
+  CpuTensor y = inputs[2];
   y.bounds.assign(y.values.size(), 0);
   const uint64_t x_columns = x.shape.columns(), along = weight.shape.columns();
   for (uint64_t row = 0; row < v.rows; ++row) {
@@ -57,7 +57,7 @@ HostTensor reference(const Variant& v, std::span<const HostTensor> inputs) {
               std::abs(factor * (weight.sizes.empty() ? weight.values[of] : weight.sizes[of]));
         }
         const double terms = static_cast<double>(v.depth * (weight.sizes.empty() ? 1 : 2) + 1);
-        HostTensor one{{1}, y.type, {}, {}};
+        CpuTensor one{{1}, y.type, {}, {}};
         append(one, Bounded(sum, v.exact ? 0 : sum_error(terms, magnitude)));
         y.values[at] = one.values[0];
         y.bounds[at] = one.bounds[0];
@@ -99,8 +99,8 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     head_matmul(builder, inputs[0], inputs[1], inputs[2], o);
     return std::vector<Tensor>{inputs[2]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    return std::vector<HostTensor>{reference(v, inputs)};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    return std::vector<CpuTensor>{reference(v, inputs)};
   };
   return c;
 }

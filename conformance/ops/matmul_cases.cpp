@@ -336,10 +336,10 @@ class MatmulCases : public OpCases {
       copy_columns(builder, y, kept, {.columns = static_cast<uint32_t>(result.columns())});
       return std::vector<Tensor>{kept};
     };
-    c.reference = [options, existing, results, total, result](std::span<const HostTensor> inputs,
+    c.reference = [options, existing, results, total, result](std::span<const CpuTensor> inputs,
                                                               const Arithmetic& arithmetic) {
-      HostTensor y{result, result_type(inputs[0].type), std::vector<double>(result.elements()),
-                   std::vector<double>(result.elements())};
+      CpuTensor y{result, result_type(inputs[0].type), std::vector<double>(result.elements()),
+                  std::vector<double>(result.elements())};
       if (existing) y.values = inputs.back().values;
       const Product product(inputs[0], inputs[1], options.bias ? &inputs[2] : nullptr, arithmetic);
       for (uint64_t i = 0; i < result.rows(); ++i) {
@@ -352,7 +352,7 @@ class MatmulCases : public OpCases {
           put(y, at, value);
         }
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }

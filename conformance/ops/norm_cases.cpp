@@ -95,12 +95,12 @@ class LayerNormCases : public OpCases {
     };
     c.degenerate = options.deviation == 0;
     c.must_pass = edge_of_a_unit(shape.columns()) || options.offset != 0 || options.deviation != 1;
-    c.reference = [options, types](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y =
+    c.reference = [options, types](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y =
           layer_norm_reference(inputs[0], inputs[1], options.residual ? &inputs[2] : nullptr,
                                static_cast<float>(options.epsilon));
       if (types.weight == DataType::kQ8_1) y = in_q8_1(y);
-      return std::vector<HostTensor>{std::move(y)};
+      return std::vector<CpuTensor>{std::move(y)};
     };
     return c;
   }
@@ -226,14 +226,14 @@ class SoftmaxCases : public OpCases {
     c.degenerate = columns == 1;
     c.must_pass = edge_of_a_unit(columns) || !options.counts.empty() || options.causal_period > 0 ||
                   options.infinite_row || options.offset != 0;
-    c.reference = [options, columns](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor y{inputs[0].shape, inputs[0].type, {}, {}};
+    c.reference = [options, columns](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor y{inputs[0].shape, inputs[0].type, {}, {}};
       for (uint64_t row = 0; row < y.shape.rows(); ++row) {
         softmax_reference({inputs[0].values.data() + row * columns, columns},
                           visible_columns(options, columns, row), options.scale, options.logarithm,
                           y);
       }
-      return std::vector<HostTensor>{y};
+      return std::vector<CpuTensor>{y};
     };
     return c;
   }

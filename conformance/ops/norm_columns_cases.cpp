@@ -53,9 +53,9 @@ OpCase build_case(const Problem& problem, KernelTypes types, Variant options) {
     norm_columns(builder, inputs[0], first, inputs[1], epsilon, options.centered);
     return std::vector<Tensor>{inputs[0]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const std::vector<double>&x = inputs[0].values, &gains = inputs[1].values;
-    HostTensor y{inputs[0].shape, types.activation, {}, {}};
+    CpuTensor y{inputs[0].shape, types.activation, {}, {}};
     std::vector<Bounded> group(width);
     for (uint64_t row = 0; row < rows; ++row) {
       for (uint64_t column = 0; column < columns; ++column) {
@@ -72,7 +72,7 @@ OpCase build_case(const Problem& problem, KernelTypes types, Variant options) {
         append(y, group[at] * Bounded(gains[gain]));
       }
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

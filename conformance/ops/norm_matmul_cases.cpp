@@ -23,10 +23,10 @@ struct NormProduct {
 };
 
 /// The row of x after the norm, with bounds.
-HostTensor normalized(const HostTensor& x, const HostTensor& gain) {
+CpuTensor normalized(const CpuTensor& x, const CpuTensor& gain) {
   std::vector<Bounded> row(x.values.begin(), x.values.end());
   rms_norm_reference(row, kEpsilon);
-  HostTensor result{x.shape, x.type, {}, {}};
+  CpuTensor result{x.shape, x.type, {}, {}};
   for (size_t i = 0; i < row.size(); ++i) {
     // The product takes the values from registers: the bounds hold only their roundings.
     const Bounded value = row[i] * Bounded(gain.values[i]);
@@ -62,11 +62,10 @@ OpCase norm_product(uint64_t n, uint64_t k, KernelTypes types, NormProduct optio
     if (options.accumulate) given.accumulate_into = inputs[3];
     return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
   };
-  c.reference = [options, result](std::span<const HostTensor> inputs,
-                                  const Arithmetic& arithmetic) {
-    const HostTensor x = normalized(inputs[0], inputs[2]);
+  c.reference = [options, result](std::span<const CpuTensor> inputs, const Arithmetic& arithmetic) {
+    const CpuTensor x = normalized(inputs[0], inputs[2]);
     const Product product(x, inputs[1], nullptr, arithmetic);
-    HostTensor y{result, DataType::kF32, {}, {}};
+    CpuTensor y{result, DataType::kF32, {}, {}};
     for (uint64_t j = 0; j < result.columns(); ++j) {
       Bounded value =
           activation_reference(product.at(0, options.gated ? 2 * j : j), options.activation);
@@ -74,7 +73,7 @@ OpCase norm_product(uint64_t n, uint64_t k, KernelTypes types, NormProduct optio
       if (options.accumulate) value = value + Bounded(inputs[3].values[j]);
       append(y, value);
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

@@ -30,14 +30,14 @@ void rms_norm_reference(std::span<Bounded> row, double epsilon) {
   for (Bounded& value : row) value = value * scale;
 }
 
-HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias,
-                                const HostTensor* residual, double epsilon) {
+CpuTensor layer_norm_reference(const CpuTensor& x, const CpuTensor& gain_bias,
+                               const CpuTensor* residual, double epsilon) {
   const uint64_t columns = x.shape.columns();
   const auto n = static_cast<double>(columns);
-  const auto at = [](const HostTensor& tensor, uint64_t index) {
+  const auto at = [](const CpuTensor& tensor, uint64_t index) {
     return Bounded(tensor.values[index], tensor.bounds.empty() ? 0 : tensor.bounds[index]);
   };
-  HostTensor y{x.shape, x.type, {}, {}};
+  CpuTensor y{x.shape, x.type, {}, {}};
   std::vector<Bounded> values(columns);
   for (uint64_t row = 0; row < x.shape.rows(); ++row) {
     for (uint64_t i = 0; i < columns; ++i) {
@@ -66,7 +66,7 @@ HostTensor layer_norm_reference(const HostTensor& x, const HostTensor& gain_bias
 }
 
 void softmax_reference(std::span<const double> x, uint64_t visible, double scale, bool logarithm,
-                       HostTensor& y) {
+                       CpuTensor& y) {
   std::vector<Bounded> terms(visible);
   Bounded maximum(-kInfinity);
   for (uint64_t i = 0; i < visible; ++i) {

@@ -47,7 +47,7 @@ OpCase build_case(uint64_t count, TexelFormat format, KernelTypes types) {
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     return std::vector<Tensor>{pack_texels(builder, inputs[0], format)};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const uint32_t each = texels_of(format), bits = format == TexelFormat::kUnorm16 ? 16 : 8;
     std::vector<uint32_t> words((count + each - 1) / each);
     for (uint64_t i = 0; i < count; ++i) {
@@ -58,7 +58,7 @@ OpCase build_case(uint64_t count, TexelFormat format, KernelTypes types) {
     if (format == TexelFormat::kGrey8) {
       for (uint32_t& word : words) word |= word << 8 | word << 16 | 0xffu << 24;
     }
-    return std::vector<HostTensor>{u32_tensor(words)};
+    return std::vector<CpuTensor>{u32_tensor(words)};
   };
   return c;
 }

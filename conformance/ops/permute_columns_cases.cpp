@@ -27,14 +27,14 @@ OpCase build_case(uint64_t rows, uint64_t columns, KernelTypes types) {
   c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     return std::vector<Tensor>{permute_columns(builder, inputs[0], inputs[1])};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y = inputs[0];
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y = inputs[0];
     y.bounds.assign(y.values.size(), 0);
     for (uint64_t i = 0; i < y.values.size(); ++i) {
       const uint64_t column = i % columns;
       y.values[i] = inputs[0].values[i - column + static_cast<uint64_t>(inputs[1].values[column])];
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

@@ -45,8 +45,8 @@ OpCase build_case(const Variant& v) {
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     return std::vector<Tensor>{pool(builder, inputs[0], inputs[1], array, v.mode)};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{{v.rows, v.columns}, DataType::kF32, {}, {}};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{{v.rows, v.columns}, DataType::kF32, {}, {}};
     for (uint64_t row = 0; row < v.rows; ++row) {
       const uint64_t count = std::min<uint64_t>(counts[row], v.length);
       const auto n = static_cast<double>(count);
@@ -83,7 +83,7 @@ OpCase build_case(const Variant& v) {
           append(y, v.exact ? Bounded(sum / weights) : total / Bounded(weights));
       }
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

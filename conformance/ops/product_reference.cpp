@@ -11,7 +11,7 @@ namespace mulciber::conformance {
 namespace {
 
 /// steps: by how many of the type's steps rounding may be off.
-void round_operand(DataType type, double steps, const HostTensor& tensor,
+void round_operand(DataType type, double steps, const CpuTensor& tensor,
                    std::vector<double>& errors) {
   errors.resize(tensor.values.size());
   for (size_t i = 0; i < errors.size(); ++i)
@@ -21,7 +21,7 @@ void round_operand(DataType type, double steps, const HostTensor& tensor,
 
 }  // namespace
 
-Product::Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias,
+Product::Product(const CpuTensor& x, const CpuTensor& w, const CpuTensor* bias,
                  const Arithmetic& arithmetic)
     : x_(x),
       w_(w),

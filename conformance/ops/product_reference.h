@@ -11,7 +11,7 @@ namespace mulciber::conformance {
 /// outlive this object.
 class Product {
  public:
-  Product(const HostTensor& x, const HostTensor& w, const HostTensor* bias,
+  Product(const CpuTensor& x, const CpuTensor& w, const CpuTensor* bias,
           const Arithmetic& arithmetic);
   /// The product of row i of x and row j of W.
   Bounded at(uint64_t i, uint64_t j) const;
@@ -19,8 +19,8 @@ class Product {
  private:
   double lost_in_halves(const double* x, const double* w) const;
 
-  const HostTensor &x_, &w_;
-  const HostTensor* bias_;
+  const CpuTensor &x_, &w_;
+  const CpuTensor* bias_;
   uint64_t depth_;
   double grain_;
   bool half_sums_;

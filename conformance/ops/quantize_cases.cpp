@@ -22,11 +22,11 @@ OpCase quantized(const Shape& shape, KernelTypes types, double deviation) {
   c.build = [](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     return std::vector<Tensor>{quantize(builder, inputs[0])};
   };
-  c.reference = [shape, types](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{shape, types.weight, {}, {}};
+  c.reference = [shape, types](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{shape, types.weight, {}, {}};
     const std::vector<Bounded> values(inputs[0].values.begin(), inputs[0].values.end());
     append_q8_1(y, values);  // rows are whole blocks
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

@@ -61,8 +61,8 @@ OpCase build_case(const Variant& v) {
     recurrent_cell(builder, gate_preactivations_in(inputs[0], v.rows), inputs[1], inputs[2], step);
     return std::vector<Tensor>{inputs[1], inputs[2]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor state = inputs[1], outputs = inputs[2];
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor state = inputs[1], outputs = inputs[2];
     state.bounds.assign(state.values.size(), 0);
     outputs.bounds.assign(outputs.values.size(), 0);
     for (uint64_t row = 0; row < v.rows; ++row) {
@@ -103,7 +103,7 @@ OpCase build_case(const Variant& v) {
         put(outputs, output, h);
       }
     }
-    return std::vector<HostTensor>{state, outputs};
+    return std::vector<CpuTensor>{state, outputs};
   };
   return c;
 }

@@ -18,7 +18,7 @@ struct Variant {
   double epsilon = 1e-6;
 };
 
-void put_row(HostTensor& y, std::span<const Bounded> row) {
+void put_row(CpuTensor& y, std::span<const Bounded> row) {
   if (y.type == DataType::kQ8_1) return append_q8_1(y, row);
   for (const Bounded& value : row) append(y, value);
 }
@@ -50,8 +50,8 @@ OpCase build_case(const Shape& shape, KernelTypes types, Variant options) {
     return std::vector<Tensor>{
         add_rms_norm(builder, inputs[2], inputs[0], inputs[1], epsilon, types.weight), inputs[2]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{shape, types.weight, {}, {}}, stream{shape, types.activation, {}, {}};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{shape, types.weight, {}, {}}, stream{shape, types.activation, {}, {}};
     const std::vector<double>& gains = inputs[1].values;
     std::vector<Bounded> values(columns);
     for (uint64_t row = 0; row < rows; ++row) {
@@ -70,8 +70,8 @@ OpCase build_case(const Shape& shape, KernelTypes types, Variant options) {
         values[i] = values[i] * Bounded(gains[normalized ? columns + i : i]);
       put_row(y, values);
     }
-    if (!streaming) return std::vector<HostTensor>{y};
-    return std::vector<HostTensor>{y, stream};
+    if (!streaming) return std::vector<CpuTensor>{y};
+    return std::vector<CpuTensor>{y, stream};
   };
   return c;
 }

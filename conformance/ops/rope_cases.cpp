@@ -63,7 +63,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     return std::vector<Tensor>{rope_append(builder, inputs[0], inputs[1], options).tensor,
                                inputs[1]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     return rope_append_reference(v, inputs);
   };
   return c;

@@ -46,10 +46,10 @@ CaseInput angle_input(uint64_t positions, uint32_t rotary_size) {
       }};
 }
 
-std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
-                                              std::span<const HostTensor> inputs) {
-  HostTensor qkv = inputs[0], cache = inputs[1];
-  const HostTensor& angles = inputs[2];
+std::vector<CpuTensor> rope_append_reference(const RopeVariant& v,
+                                             std::span<const CpuTensor> inputs) {
+  CpuTensor qkv = inputs[0], cache = inputs[1];
+  const CpuTensor& angles = inputs[2];
   const uint64_t columns = qkv.shape.columns(), key_columns = uint64_t{v.kv_heads} * v.head_size,
                  value_columns = v.value_columns();
   // Keys and values in qkv become undefined.

@@ -42,7 +42,7 @@ CaseInput angle_input(uint64_t positions, uint32_t rotary_size);
 
 /// inputs: queries with keys and values, cache, angles, any fourth input, and gains, if any.
 /// Result: the first two after the op.
-std::vector<HostTensor> rope_append_reference(const RopeVariant& v,
-                                              std::span<const HostTensor> inputs);
+std::vector<CpuTensor> rope_append_reference(const RopeVariant& v,
+                                             std::span<const CpuTensor> inputs);
 
 }  // namespace mulciber::conformance

@@ -37,7 +37,7 @@ std::vector<Bounded> scores_of(const Variant& v, std::span<const double> logits)
 }
 
 void route(const Variant& v, std::span<const double> logits, std::span<const double> bias,
-           HostTensor& gates, HostTensor& experts) {
+           CpuTensor& gates, CpuTensor& experts) {
   const std::vector<Bounded> scores = scores_of(v, logits);
   std::vector<double> choice(v.experts);
   for (uint64_t e = 0; e < v.experts; ++e)
@@ -98,14 +98,14 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     copy_columns(builder, pairs, experts, {.first_column = 1});
     return std::vector<Tensor>{gates, experts};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const Shape shape{v.tokens * v.per_token, 1};
-    HostTensor gates{shape, DataType::kF32, {}, {}}, experts{shape, DataType::kU32, {}, {}};
+    CpuTensor gates{shape, DataType::kF32, {}, {}}, experts{shape, DataType::kU32, {}, {}};
     for (uint64_t token = 0; token < v.tokens; ++token)
       route(v, std::span(inputs[0].values).subspan(token * v.experts, v.experts),
             v.bias ? std::span<const double>(inputs[1].values) : std::span<const double>(), gates,
             experts);
-    return std::vector<HostTensor>{gates, experts};
+    return std::vector<CpuTensor>{gates, experts};
   };
   return c;
 }

@@ -25,7 +25,7 @@ OpCase choose_case(const SampleVariant& v, KernelTypes types) {
       sample(builder, inputs[2 + step], inputs[0], layout_of(v), inputs[1]);
     return std::vector<Tensor>{inputs[0], inputs[1]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const SampleStateLayout layout = layout_of(v);
     ControlWords control(std::vector<uint32_t>(inputs[0].values.begin(), inputs[0].values.end()));
     std::vector<uint32_t> progress(inputs[1].values.begin(), inputs[1].values.end());
@@ -48,7 +48,7 @@ OpCase choose_case(const SampleVariant& v, KernelTypes types) {
       progress[layout.progress_count(r)] = row.count;
       progress[layout.progress_stopped(r)] = row.stopped;
     }
-    return std::vector<HostTensor>{u32_tensor(control.words()), u32_tensor(progress)};
+    return std::vector<CpuTensor>{u32_tensor(control.words()), u32_tensor(progress)};
   };
   return c;
 }

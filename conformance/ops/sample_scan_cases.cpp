@@ -25,11 +25,11 @@ OpCase scan_case(const SampleVariant& v, KernelTypes types) {
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     return std::vector<Tensor>{sample_scan(builder, inputs[1], inputs[0], layout_of(v)), inputs[1]};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const uint64_t chunk = v.vocabulary > SAMPLE_MOST_CHUNKS * SAMPLE_LEAST_CHUNK
                                ? SAMPLE_MOST_CHUNK
                                : SAMPLE_LEAST_CHUNK;
-    HostTensor logits = inputs[1], chunks{{}, DataType::kF32, {}, {}};
+    CpuTensor logits = inputs[1], chunks{{}, DataType::kF32, {}, {}};
     logits.bounds.assign(logits.values.size(), 0);
     for (uint64_t r = 0; r < v.rows.size(); ++r) {
       const SampleRow& row = v.rows[r];
@@ -78,7 +78,7 @@ OpCase scan_case(const SampleVariant& v, KernelTypes types) {
       }
     }
     chunks.shape = {v.rows.size(), chunks.values.size() / v.rows.size() / 2, 2};
-    return std::vector<HostTensor>{chunks, logits};
+    return std::vector<CpuTensor>{chunks, logits};
   };
   return c;
 }

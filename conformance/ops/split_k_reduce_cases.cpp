@@ -58,9 +58,9 @@ OpCase reduction(uint64_t parts, uint64_t rows, uint64_t columns, KernelTypes ty
     split_k_reduce(builder, inputs[0], target, given, options.columns_before, 0);
     return std::vector<Tensor>{target};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-    HostTensor y{result, types.weight, std::vector<double>(result.elements()),
-                 std::vector<double>(result.elements())};
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+    CpuTensor y{result, types.weight, std::vector<double>(result.elements()),
+                std::vector<double>(result.elements())};
     if (existing) y.values = inputs.back().values;
     const double grain = grain_of(inputs[0].values);
     const auto sum_of = [&](uint64_t row, uint64_t column) -> Bounded {
@@ -85,7 +85,7 @@ OpCase reduction(uint64_t parts, uint64_t rows, uint64_t columns, KernelTypes ty
         put(y, at, value);
       }
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

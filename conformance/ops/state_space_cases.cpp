@@ -9,7 +9,7 @@ OpCase convolution_case(const StateSpaceVariant& v) {
   const uint64_t channels = v.sizes.channels, taps = v.sizes.taps;
   OpCase c = state_space_case(v, causal_convolution,
                               normal_input({channels * (taps + 1)}, DataType::kF32));
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const StateSpacePlaces places(v);
     const std::vector<double>& weights = inputs[1].values;
     StateSpaceOutputs outputs(inputs);
@@ -72,7 +72,7 @@ OpCase scan_case(const StateSpaceVariant& v) {
                        },
                        {}};
   OpCase c = state_space_case(v, selective_scan, std::move(weights));
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const StateSpacePlaces places(v);
     const std::vector<double>&work = inputs[0].values, &weights = inputs[1].values;
     StateSpaceOutputs outputs(inputs);

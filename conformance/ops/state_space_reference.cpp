@@ -25,7 +25,7 @@ StateSpacePlaces::StateSpacePlaces(const StateSpaceVariant& v) {
   pairs = work.pairs.byte_offset / sizeof(float);
 }
 
-StateSpaceOutputs::StateSpaceOutputs(std::span<const HostTensor> inputs)
+StateSpaceOutputs::StateSpaceOutputs(std::span<const CpuTensor> inputs)
     : work(inputs[0]), state(inputs[2]) {
   work.bounds.assign(work.values.size(), 0);
   state.bounds.assign(state.values.size(), 0);

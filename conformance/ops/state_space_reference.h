@@ -32,9 +32,9 @@ OpCase state_space_case(const StateSpaceVariant& v, StateSpaceOp op, CaseInput w
 
 /// Copies of the tensors that the op changes, with bounds of 0.
 struct StateSpaceOutputs {
-  explicit StateSpaceOutputs(std::span<const HostTensor> inputs);
-  HostTensor work, state;
-  std::vector<HostTensor> all() const { return {work, state}; }
+  explicit StateSpaceOutputs(std::span<const CpuTensor> inputs);
+  CpuTensor work, state;
+  std::vector<CpuTensor> all() const { return {work, state}; }
 };
 
 /// Sizes and kinds of rows for both ops.

@@ -263,8 +263,8 @@ class TopKCases : public OpCases {
     c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() ||
                    options.forced_index != kNever || options.first_index != kNever ||
                    options.late_from > 0 || by_row > 0;
-    c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
-      HostTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
+    c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
+      CpuTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
       ids.type = DataType::kU32;
       for (uint64_t row = 0; row < rows; ++row) {
         const double* logits = inputs[0].values.data() + row * stride;
@@ -323,7 +323,7 @@ class TopKCases : public OpCases {
           append(ids, Bounded(id));
         }
       }
-      return std::vector<HostTensor>{values, ids};
+      return std::vector<CpuTensor>{values, ids};
     };
     return c;
   }

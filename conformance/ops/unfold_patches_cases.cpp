@@ -48,9 +48,9 @@ OpCase patch_case(const PatchVariant& v, KernelTypes types) {
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     return std::vector<Tensor>{unfold_patches(builder, inputs[0], options)};
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const uint64_t columns = uint64_t{v.channels} * v.size * v.size;
-    HostTensor y{{v.images, v.zero_rows + v.down * v.across, columns}, types.activation, {}, {}};
+    CpuTensor y{{v.images, v.zero_rows + v.down * v.across, columns}, types.activation, {}, {}};
     const auto pixel = [&](uint64_t image, uint64_t channel, uint64_t line, uint64_t x) {
       if (!v.bytes)
         return inputs[0].values[((image * v.channels + channel) * height + line) * width + x];
@@ -71,7 +71,7 @@ OpCase patch_case(const PatchVariant& v, KernelTypes types) {
                                       Bounded(options.shift[channel]));
             }
     }
-    return std::vector<HostTensor>{y};
+    return std::vector<CpuTensor>{y};
   };
   return c;
 }

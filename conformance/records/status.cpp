@@ -30,7 +30,7 @@ const char* meaning_of(Status status) {
     case Status::kMistrusted:
       return "The inputs or expected results of the case cannot tell right from wrong. A fault of "
              "the suite.";
-    case Status::kResourceError: return "The device or the host ran out of memory.";
+    case Status::kResourceError: return "The device or the CPU ran out of memory.";
     case Status::kTimeout: return "The case did not end in time, and its process was stopped.";
     case Status::kCrash: return "The process died, in this case alone as well.";
     case Status::kDeviceLost: return "The driver lost the device (VK_ERROR_DEVICE_LOST).";

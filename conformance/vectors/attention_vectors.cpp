@@ -15,10 +15,10 @@ namespace mulciber::conformance {
 namespace {
 
 /// x W^T + bias, kept as f32 with its bounds or rounded to f16.
-HostTensor project(const HostTensor& x, const HostTensor& weight, const HostTensor* bias,
-                   bool hyperbolic) {
+CpuTensor project(const CpuTensor& x, const CpuTensor& weight, const CpuTensor* bias,
+                  bool hyperbolic) {
   const Product product(x, weight, bias, {});
-  HostTensor y{{x.shape[0], x.shape[1], weight.shape[0]}, x.type, {}, {}};
+  CpuTensor y{{x.shape[0], x.shape[1], weight.shape[0]}, x.type, {}, {}};
   for (uint64_t i = 0; i < x.shape.rows(); ++i) {
     for (uint64_t j = 0; j < weight.shape[0]; ++j) {
       append(y, hyperbolic ? tanh(product.at(i, j)) : product.at(i, j));
@@ -31,10 +31,10 @@ HostTensor project(const HostTensor& x, const HostTensor& weight, const HostTens
 }
 
 /// Concatenates columns [first, first + columns) of x and of y.
-HostTensor beside(const HostTensor& x, const HostTensor& y) {
+CpuTensor beside(const CpuTensor& x, const CpuTensor& y) {
   const uint64_t a = x.shape.columns(), b = y.shape.columns();
-  HostTensor both{{x.shape[0], x.shape[1], a + b}, x.type, {}, {}};
-  const auto add = [&](const HostTensor& from, uint64_t at) {
+  CpuTensor both{{x.shape[0], x.shape[1], a + b}, x.type, {}, {}};
+  const auto add = [&](const CpuTensor& from, uint64_t at) {
     both.values.push_back(from.values[at]);
     both.bounds.push_back(from.bounds.empty() ? 0 : from.bounds[at]);
   };
@@ -52,7 +52,7 @@ HostTensor beside(const HostTensor& x, const HostTensor& y) {
 /// was written, 20 numbers of six tensors need more; the maps of local_p__longformer (2.1e-3 off),
 /// local_p__none (2.2e-3) and lowrank__bigbird (2.3e-3) cannot be met within 2e-3. The first two
 /// are off as much with 32-bit projections.
-void record(HostTensor& reference, const Recorded& recorded, const std::vector<double>& values,
+void record(CpuTensor& reference, const Recorded& recorded, const std::vector<double>& values,
             DataType type) {
   const double largest = recorded.largest();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -131,15 +131,15 @@ OpCase attention_vector(const Json& json, const SafetensorsFile& file, DataType 
     if (has_map) outputs.push_back(probabilities);
     return outputs;
   };
-  c.reference = [=](std::span<const HostTensor> inputs, const Arithmetic&) {
+  c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     AttentionOptions bound = parts.options;
     bound.control = parts.control;
-    HostTensor words = inputs[3], queries = inputs[0], keys = inputs[1];
+    CpuTensor words = inputs[3], queries = inputs[0], keys = inputs[1];
     words.bounds.assign(words.values.size(), 0);
     if (parts.center_out >= 0) {
       bound.control->centers = ControlArray<float>{static_cast<uint32_t>(words.values.size()), 0};
-      const HostTensor hidden = project(inputs[0], inputs[parts.center_hidden], nullptr, true);
-      const HostTensor logits = project(hidden, inputs[parts.center_out], nullptr, false);
+      const CpuTensor hidden = project(inputs[0], inputs[parts.center_hidden], nullptr, true);
+      const CpuTensor logits = project(hidden, inputs[parts.center_out], nullptr, false);
       for (size_t i = 0; i < logits.values.size(); ++i) {
         words.values.push_back(bits_of(static_cast<float>(logits.values[i])));
         words.bounds.push_back(logits.bounds[i] + ulp32(logits.values[i]));
@@ -154,7 +154,7 @@ OpCase attention_vector(const Json& json, const SafetensorsFile& file, DataType 
       }
     }
     if (parts.query >= 0) {
-      const HostTensor* bias = parts.query_bias >= 0 ? &inputs[parts.query_bias] : nullptr;
+      const CpuTensor* bias = parts.query_bias >= 0 ? &inputs[parts.query_bias] : nullptr;
       queries = project(inputs[0], inputs[parts.query], bias, false);
     }
     if (parts.key >= 0) keys = project(inputs[1], inputs[parts.key], nullptr, false);
@@ -162,7 +162,7 @@ OpCase attention_vector(const Json& json, const SafetensorsFile& file, DataType 
     AttentionReference reference =
         attention_reference(queries, beside(keys, inputs[2]), words, from, bound);
     record(reference.result, out, results, type);
-    std::vector<HostTensor> outputs = {reference.result};
+    std::vector<CpuTensor> outputs = {reference.result};
     if (has_map) {
       record(reference.map, map, map.values, type);
       outputs.push_back(reference.map);

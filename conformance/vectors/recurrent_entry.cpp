@@ -32,9 +32,8 @@ CellPart RecurrentEntry::cell_part(const std::string& prefix, const std::string&
                    "the two files belong together");
 }
 
-void RecurrentEntry::expect_states(std::vector<HostTensor>& expected, CellKind kind,
-                                   uint64_t layers, uint64_t batch,
-                                   const std::string& prefix) const {
+void RecurrentEntry::expect_states(std::vector<CpuTensor>& expected, CellKind kind, uint64_t layers,
+                                   uint64_t batch, const std::string& prefix) const {
   const std::vector<uint64_t> shape = {2 * layers, batch, units};
   const Recorded hidden = tensor(prefix + "h_n", shape);
   const bool cells = states_of(kind) == 2;
@@ -49,14 +48,14 @@ void RecurrentEntry::expect_states(std::vector<HostTensor>& expected, CellKind k
 }
 
 OpCase RecurrentEntry::finish(std::function<std::vector<Tensor>(ProgramBuilder&, Inputs)> build,
-                              std::vector<HostTensor> expected) const {
+                              std::vector<CpuTensor> expected) const {
   OpCase c;
   c.name = "vectors." + name + (weights == DataType::kF16 ? ".f16" : "");
   c.types = {DataType::kF32, weights};
   c.degenerate = true;  // zeros past the end of a row
   c.inputs = inputs;
   c.build = std::move(build);
-  c.reference = [expected = std::move(expected)](std::span<const HostTensor>, const Arithmetic&) {
+  c.reference = [expected = std::move(expected)](std::span<const CpuTensor>, const Arithmetic&) {
     return expected;
   };
   return c;

@@ -48,10 +48,10 @@ class Expected {
 
   /// Adds `count` recorded values, from `first` on; 0: all of them.
   Expected& add(const Recorded& recorded, size_t first = 0, size_t count = 0);
-  const HostTensor& tensor() const { return tensor_; }
+  const CpuTensor& tensor() const { return tensor_; }
 
  private:
-  HostTensor tensor_;
+  CpuTensor tensor_;
   double share_;
 };
 
@@ -95,10 +95,10 @@ struct RecurrentEntry {
   }
   /// Expects states after the last position: h_n for each layer and direction and, for an LSTM,
   /// c_n.
-  void expect_states(std::vector<HostTensor>& expected, CellKind kind, uint64_t layers,
+  void expect_states(std::vector<CpuTensor>& expected, CellKind kind, uint64_t layers,
                      uint64_t batch, const std::string& prefix) const;
   OpCase finish(std::function<std::vector<Tensor>(ProgramBuilder&, Inputs)> build,
-                std::vector<HostTensor> expected) const;
+                std::vector<CpuTensor> expected) const;
 };
 
 }  // namespace mulciber::conformance

@@ -210,10 +210,9 @@ OpCase translation_vector(RecurrentEntry entry) {
     t.output = entry.linear("w_out", t.vocabulary, units + context + t.embed, "w_out_bias");
   }
 
-  std::vector<HostTensor> expected = {
-      Expected({t.batch, t.source, context}, entry.weights)
-          .add(entry.tensor("enc_out", {t.batch, t.source, context}))
-          .tensor()};
+  std::vector<CpuTensor> expected = {Expected({t.batch, t.source, context}, entry.weights)
+                                         .add(entry.tensor("enc_out", {t.batch, t.source, context}))
+                                         .tensor()};
   entry.expect_states(expected, t.encoder.forward.kind, 1, t.batch, "enc_");
   for (const auto& [prefix, steps] : {std::pair{"forced_", forced}, {"greedy_", greedy}}) {
     const auto recorded = [&, prefix = prefix, steps = steps](const char* what, uint64_t columns) {

@@ -46,7 +46,7 @@ OpCase stack_vector(RecurrentEntry entry) {
   const size_t lengths = entry.words(entry.numbers("lengths", {batch}, length + 1));
 
   const std::vector<uint64_t> shape = {batch, length, 2 * units};
-  std::vector<HostTensor> expected = {
+  std::vector<CpuTensor> expected = {
       Expected({batch, length, 2 * units}, entry.weights).add(entry.tensor("out", shape)).tensor()};
   entry.expect_states(expected, parts[0].forward.kind, layers, batch, "");
   const auto build = [=](ProgramBuilder& builder, Inputs inputs) {

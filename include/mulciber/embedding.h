@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mulciber/host_device.h"
+#include "mulciber/application_device.h"
 #include "mulciber/open_model.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"
@@ -49,9 +49,10 @@ struct Requirements {
 };
 
 /// Returns what Mulciber asks of a device. Call it before vkCreateDevice.
-MULCIBER_API Requirements requirements(const HostPhysicalDevice& host);
+MULCIBER_API Requirements requirements(const ApplicationPhysicalDevice& application);
 /// Also checks whether a model fits: its memory against the memory that the process may use now.
-MULCIBER_API Requirements requirements(const HostPhysicalDevice& host, const OpenModel& model,
+MULCIBER_API Requirements requirements(const ApplicationPhysicalDevice& application,
+                                       const OpenModel& model,
                                        const GeneratorOptions& options = {});
 
 /// A part of a task that is recorded or submitted at once.
@@ -113,11 +114,11 @@ class MULCIBER_API FrameTask {
   FrameTask& operator=(const FrameTask&) = delete;
 
   /// Records dispatches that are expected to take `budget_us` of device time, at least one while
-  /// any is left. commands: outside of render passes, from the queue family of the HostQueue.
-  /// Slices must run in the order of their numbers, each once, on one queue or separated by
-  /// semaphores. A slice begins with a barrier that waits for earlier compute shaders and
-  /// transfers, and ends with one that makes its writes visible to compute shaders, transfers and
-  /// the CPU: no other barrier is needed. It binds a compute pipeline and its descriptors, sets
+  /// any is left. commands: outside of render passes, from the queue family of the
+  /// ApplicationQueue. Slices must run in the order of their numbers, each once, on one queue or
+  /// separated by semaphores. A slice begins with a barrier that waits for earlier compute shaders
+  /// and transfers, and ends with one that makes its writes visible to compute shaders, transfers
+  /// and the CPU: no other barrier is needed. It binds a compute pipeline and its descriptors, sets
   /// push constants, and writes timestamps into queries of its own, by which completed() corrects
   /// the estimates of later slices.
   FrameSlice record(VkCommandBuffer commands, double budget_us);
@@ -235,9 +236,11 @@ class MULCIBER_API AttentionTask : public FrameTask {
   /// that runs later in that queue. Neither allocates nor waits; the task must outlive the copy.
   /// Throws SettingError before the last slice, for layers and heads that do not exist, and for
   /// images of other formats or that are too small.
-  void record_attention(VkCommandBuffer commands, const HostImage& to, const AttentionMap& map);
+  void record_attention(VkCommandBuffer commands, const ApplicationImage& to,
+                        const AttentionMap& map);
   /// Records a copy of a map into a buffer: floats, row after row, without padding.
-  void record_attention(VkCommandBuffer commands, const HostBuffer& to, const AttentionMap& map);
+  void record_attention(VkCommandBuffer commands, const ApplicationBuffer& to,
+                        const AttentionMap& map);
 
  private:
   struct Work;
@@ -258,7 +261,7 @@ class MULCIBER_API EmbeddingTask : public FrameTask {
   /// of the model's own table. The first slice copies them from a buffer made with
   /// VK_BUFFER_USAGE_TRANSFER_SRC_BIT, after compute shaders and transfers that wrote them earlier
   /// in the queue. `stages`, `accesses`, `queue_family` and prompts are ignored.
-  EmbeddingTask(TextEncoder& encoder, const HostBuffer& embeddings, uint32_t tokens,
+  EmbeddingTask(TextEncoder& encoder, const ApplicationBuffer& embeddings, uint32_t tokens,
                 const EmbedOptions& options = {});
   ~EmbeddingTask() override;
 
@@ -267,9 +270,9 @@ class MULCIBER_API EmbeddingTask : public FrameTask {
   bool recorded() const;
   /// Records a copy of the embedding: TextEncoder::width() floats. The rules are those of
   /// AttentionTask::record_attention().
-  void record_vector(VkCommandBuffer commands, const HostBuffer& to);
+  void record_vector(VkCommandBuffer commands, const ApplicationBuffer& to);
   /// Records a copy of the hidden states after the last layer: (tokens(), width()) floats.
-  void record_states(VkCommandBuffer commands, const HostBuffer& to);
+  void record_states(VkCommandBuffer commands, const ApplicationBuffer& to);
   /// Returns what TextEncoder::embed() gives for that text. The task must be done. `complete` is
   /// false when it was cancelled. Throws ModelError when the embedding is not finite.
   TextVector result();
@@ -278,8 +281,9 @@ class MULCIBER_API EmbeddingTask : public FrameTask {
   struct Work;
   static std::unique_ptr<Work> of_text(TextEncoder& encoder, const std::string& text,
                                        const EmbedOptions& options);
-  static std::unique_ptr<Work> of_embeddings(TextEncoder& encoder, const HostBuffer& embeddings,
-                                             uint32_t tokens, const EmbedOptions& options);
+  static std::unique_ptr<Work> of_embeddings(TextEncoder& encoder,
+                                             const ApplicationBuffer& embeddings, uint32_t tokens,
+                                             const EmbedOptions& options);
   explicit EmbeddingTask(std::unique_ptr<Work> work);
   void require_recorded() const;
   std::unique_ptr<Work> work_;
@@ -293,7 +297,7 @@ struct PromptPart {
   /// added to them. Slices copy them from a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
   /// after compute shaders and transfers that wrote them earlier in the queue. The buffer must not
   /// change until the task's first token. `stages`, `accesses` and `queue_family` are ignored.
-  HostBuffer embeddings;
+  ApplicationBuffer embeddings;
   uint32_t tokens = 0;
 };
 
@@ -305,12 +309,12 @@ struct GenerationOutputs {
   /// ends the step has ended, and visible like all writes of slices. Steps that began before the
   /// end was known write rows too, at most 4 after the last token. `stages`, `accesses` and
   /// `queue_family` are ignored.
-  HostBuffer logits;
+  ApplicationBuffer logits;
   /// Hidden states of prompt and completion after the last norm, which the output projection reads:
   /// TextGenerator::width() floats a row. Token i of prompt and completion together writes row i
   /// modulo the number of rows that fit `size`, at least one. The rules of logits hold. No prefix
   /// of the prompt is reused then. The token chosen last has no row.
-  HostBuffer states;
+  ApplicationBuffer states;
 };
 
 /// A running completion of a TextGenerator. A generator has one task at a time, and nothing else

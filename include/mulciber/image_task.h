@@ -36,7 +36,7 @@ class MULCIBER_API ImageTask : public FrameTask {
   /// R8G8B8A8, row by row without padding; alpha is ignored. The first slice copies them, by the
   /// rules of EmbeddingTask's embeddings. Throws ModelError for a size that the model does not
   /// take.
-  ImageTask(ImageEncoder& encoder, const HostBuffer& pixels, VkExtent2D size,
+  ImageTask(ImageEncoder& encoder, const ApplicationBuffer& pixels, VkExtent2D size,
             const ImageTaskOptions& options = {});
   ~ImageTask() override;
 
@@ -54,10 +54,10 @@ class MULCIBER_API ImageTask : public FrameTask {
   /// Record copies of the embedding, vector_width() floats; of the hidden states, (tokens(),
   /// state_width()) floats; and of a map, a texel or a float for each patch. The rules are those of
   /// AttentionTask::record_attention().
-  void record_vector(VkCommandBuffer commands, const HostBuffer& to);
-  void record_states(VkCommandBuffer commands, const HostBuffer& to);
-  void record_attention(VkCommandBuffer commands, const HostImage& to, const PatchMap& map);
-  void record_attention(VkCommandBuffer commands, const HostBuffer& to, const PatchMap& map);
+  void record_vector(VkCommandBuffer commands, const ApplicationBuffer& to);
+  void record_states(VkCommandBuffer commands, const ApplicationBuffer& to);
+  void record_attention(VkCommandBuffer commands, const ApplicationImage& to, const PatchMap& map);
+  void record_attention(VkCommandBuffer commands, const ApplicationBuffer& to, const PatchMap& map);
   /// Returns what ImageEncoder::embed() gives for that image. The task must be done. `complete` is
   /// false when it was cancelled. Throws ModelError when the embedding is not finite.
   ImageVector result();

@@ -57,8 +57,8 @@ class MULCIBER_API ModelLoader {
 };
 
 /// Compiles the pipelines that tasks and calls of a model need, so that making a task compiles
-/// none. The list of pipelines needs no device memory. Pipelines in HostDevice::pipeline_cache cost
-/// almost no time.
+/// none. The list of pipelines needs no device memory. Pipelines in
+/// ApplicationDevice::pipeline_cache cost almost no time.
 class MULCIBER_API PipelineWarmup {
  public:
   /// source_tokens: tokens of the longest text, end of sentence included; 0: the model's maximum.
@@ -83,9 +83,9 @@ class MULCIBER_API PipelineWarmup {
   /// Number of pipelines, and of pipelines that prewarm() has not reached yet.
   size_t total() const;
   size_t left() const;
-  /// Compiles up to `count` pipelines, in as many threads as HostDevice::pipeline_threads allows.
-  /// Returns left(). Unlike all other functions it may be called on any thread, beside other work
-  /// on the device, by one thread at a time. Throws KernelError.
+  /// Compiles up to `count` pipelines, in as many threads as ApplicationDevice::pipeline_threads
+  /// allows. Returns left(). Unlike all other functions it may be called on any thread, beside
+  /// other work on the device, by one thread at a time. Throws KernelError.
   size_t prewarm(size_t count);
 
  private:

@@ -127,13 +127,13 @@ VkExtent2D AttentionTask::extent(AttentionKind kind) const {
   return {first.columns, first.rows};
 }
 
-void AttentionTask::record_attention(VkCommandBuffer commands, const HostImage& to,
+void AttentionTask::record_attention(VkCommandBuffer commands, const ApplicationImage& to,
                                      const AttentionMap& map) {
   require_recorded();
   work_->images->record(commands, work_->rows(map), to, "an attention map");
 }
 
-void AttentionTask::record_attention(VkCommandBuffer commands, const HostBuffer& to,
+void AttentionTask::record_attention(VkCommandBuffer commands, const ApplicationBuffer& to,
                                      const AttentionMap& map) {
   require_recorded();
   const Device& device = *work_->device;

@@ -38,17 +38,16 @@ std::unique_ptr<EmbeddingTask::Work> EmbeddingTask::of_text(TextEncoder& encoder
   return work;
 }
 
-std::unique_ptr<EmbeddingTask::Work> EmbeddingTask::of_embeddings(TextEncoder& encoder,
-                                                                  const HostBuffer& embeddings,
-                                                                  uint32_t tokens,
-                                                                  const EmbedOptions& options) {
+std::unique_ptr<EmbeddingTask::Work> EmbeddingTask::of_embeddings(
+    TextEncoder& encoder, const ApplicationBuffer& embeddings, uint32_t tokens,
+    const EmbedOptions& options) {
   auto work = std::make_unique<Work>(encoder.impl_);
   const uint64_t bytes = uint64_t{tokens} * encoder.embedding_width() * sizeof(float);
   if (embeddings.buffer == VK_NULL_HANDLE || embeddings.size < bytes)
     throw SettingError("embeddings",
                        fmt::format("of {} tokens take {} bytes, the buffer's range has {}", tokens,
                                    bytes, embeddings.size),
-                       "give HostBuffer::buffer and a size that suffices");
+                       "give ApplicationBuffer::buffer and a size that suffices");
   BufferView from;
   from.buffer = embeddings.buffer;
   from.offset = embeddings.offset;
@@ -61,8 +60,8 @@ EmbeddingTask::EmbeddingTask(TextEncoder& encoder, const std::string& text,
                              const EmbedOptions& options)
     : EmbeddingTask(of_text(encoder, text, options)) {}
 
-EmbeddingTask::EmbeddingTask(TextEncoder& encoder, const HostBuffer& embeddings, uint32_t tokens,
-                             const EmbedOptions& options)
+EmbeddingTask::EmbeddingTask(TextEncoder& encoder, const ApplicationBuffer& embeddings,
+                             uint32_t tokens, const EmbedOptions& options)
     : EmbeddingTask(of_embeddings(encoder, embeddings, tokens, options)) {}
 
 EmbeddingTask::EmbeddingTask(std::unique_ptr<Work> work)
@@ -85,13 +84,13 @@ void EmbeddingTask::require_recorded() const {
                        "record copies when recorded() says so");
 }
 
-void EmbeddingTask::record_vector(VkCommandBuffer commands, const HostBuffer& to) {
+void EmbeddingTask::record_vector(VkCommandBuffer commands, const ApplicationBuffer& to) {
   require_recorded();
   record_copy(impl_->device->vk(), commands, impl_->device->queue_family(), work_->pass->vector(),
               to, "a vector");
 }
 
-void EmbeddingTask::record_states(VkCommandBuffer commands, const HostBuffer& to) {
+void EmbeddingTask::record_states(VkCommandBuffer commands, const ApplicationBuffer& to) {
   require_recorded();
   record_copy(impl_->device->vk(), commands, impl_->device->queue_family(), work_->pass->states(),
               to, "states");

@@ -8,7 +8,7 @@
 #include "models/core/encoding_model.h"
 #include "models/families/encoder_config.h"
 #include "models/networks/text_encoder_network.h"
-#include "runtime/host_copy.h"
+#include "runtime/application_copy.h"
 #include "runtime/slices.h"
 
 namespace mulciber {

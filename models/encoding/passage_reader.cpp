@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "models/core/host_softmax.h"
+#include "models/core/cpu_softmax.h"
 #include "models/encoding/encoder_runner.h"
 #include "models/encoding/passage_words.h"
 #include "mulciber/error.h"
@@ -44,7 +44,7 @@ std::vector<double> side_probabilities(std::span<const float> values, const Wind
   for (size_t i = 0; i < window.count; ++i)
     logits.push_back(values[2 * (window.position + i) + side]);
   if (may_be_none) logits.push_back(values[side]);
-  return host_softmax(logits);
+  return cpu_softmax(logits);
 }
 
 /// Adds the best span of a window for each start.

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "models/core/host_softmax.h"
+#include "models/core/cpu_softmax.h"
 #include "models/core/vector_cosines.h"
 #include "models/encoding/encoder_runner.h"
 #include "models/encoding/text_encoder_impl.h"
@@ -37,7 +37,7 @@ std::vector<EncoderInput> tokenized(EncoderRunner& runner, std::span<const Class
 /// Probabilities of labels: independent (sigmoid) if `several`, else their sum is 1 (softmax).
 std::vector<float> probabilities_of(std::span<const float> logits, bool several) {
   if (!several) {
-    const std::vector<double> shares = host_softmax(logits);
+    const std::vector<double> shares = cpu_softmax(logits);
     return {shares.begin(), shares.end()};
   }
   std::vector<float> probabilities;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ops/control.h"
-#include "runtime/host_copy.h"
+#include "runtime/application_copy.h"
 #include "runtime/pipeline.h"
 #include "runtime/slices.h"
 

@@ -49,7 +49,7 @@ struct GenerationTask::Work {
 
 namespace {
 
-RowRing row_ring(const HostBuffer& to, uint32_t columns, const char* what) {
+RowRing row_ring(const ApplicationBuffer& to, uint32_t columns, const char* what) {
   if (to.buffer == VK_NULL_HANDLE) return {};
   RowRing ring;
   const uint64_t row_bytes = uint64_t{columns} * sizeof(float);
@@ -83,7 +83,7 @@ EncodedPrompt GenerationTask::Work::encode(const TextGenerator::Impl& impl,
     }
     options.add_special = false;
     if (part.tokens == 0) continue;
-    const HostBuffer& rows = part.embeddings;
+    const ApplicationBuffer& rows = part.embeddings;
     const uint64_t bytes = part.tokens * row_bytes;
     if (rows.buffer == VK_NULL_HANDLE || rows.size < bytes || !part.text.empty())
       throw SettingError("PromptPart::embeddings",

@@ -37,24 +37,24 @@ void list_queue(Requirements& r, const InstanceFunctions& vk, VkPhysicalDevice d
 }
 
 // Computes requirements; capabilities: those with all available extensions and features enabled.
-Requirements ask(const HostPhysicalDevice& host, Capabilities* capabilities) {
-  const auto instance = borrow_instance(host);
+Requirements ask(const ApplicationPhysicalDevice& application, Capabilities* capabilities) {
+  const auto instance = borrow_instance(application);
   const InstanceFunctions& vk = instance->vk;
   Requirements r;
   VkPhysicalDeviceProperties properties;
-  vk.vkGetPhysicalDeviceProperties(host.physical_device, &properties);
-  const uint32_t version = std::min(properties.apiVersion, host.api_version);
+  vk.vkGetPhysicalDeviceProperties(application.physical_device, &properties);
+  const uint32_t version = std::min(properties.apiVersion, application.api_version);
   const bool recent = version >= VK_API_VERSION_1_1;
   r.list.push_back({Kind::kLimit, "Vulkan 1.1", true, recent, "everything"});
   if (!recent) {
     r.obstacles.push_back("the instance or the device is of Vulkan 1.0");
     return r;
   }
-  *capabilities = read_capabilities(vk, host.physical_device, host.api_version);
-  const DeviceFeatures supported = supported_features(vk, host.physical_device, version,
-                                                      device_extensions(vk, host.physical_device));
+  *capabilities = read_capabilities(vk, application.physical_device, application.api_version);
+  const DeviceFeatures supported = supported_features(
+      vk, application.physical_device, version, device_extensions(vk, application.physical_device));
   list_features(r, supported, version);
-  list_queue(r, vk, host.physical_device);
+  list_queue(r, vk, application.physical_device);
   const DeviceFeatures enabled = features_of(*capabilities);
   for (const char* name : extensions_of(enabled, version)) r.extensions.emplace_back(name);
   r.structures = std::make_shared<const FeatureStructures>(enabled);
@@ -64,15 +64,15 @@ Requirements ask(const HostPhysicalDevice& host, Capabilities* capabilities) {
 
 }  // namespace
 
-Requirements requirements(const HostPhysicalDevice& host) {
+Requirements requirements(const ApplicationPhysicalDevice& application) {
   Capabilities capabilities;
-  return ask(host, &capabilities);
+  return ask(application, &capabilities);
 }
 
-Requirements requirements(const HostPhysicalDevice& host, const OpenModel& model,
+Requirements requirements(const ApplicationPhysicalDevice& application, const OpenModel& model,
                           const GeneratorOptions& options) {
   Capabilities capabilities;
-  Requirements r = ask(host, &capabilities);
+  Requirements r = ask(application, &capabilities);
   if (!r.fits()) return r;
   apply_quirks(capabilities);
   const Architecture& architecture = model.architecture();

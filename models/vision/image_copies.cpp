@@ -74,8 +74,8 @@ ImageCopies::ImageCopies(Device& device, const PaddedRows& largest)
   }
 }
 
-void ImageCopies::record(VkCommandBuffer commands, const PaddedRows& from, const HostImage& to,
-                         const char* what) {
+void ImageCopies::record(VkCommandBuffer commands, const PaddedRows& from,
+                         const ApplicationImage& to, const char* what) {
   const DeviceFunctions& vk = device_.vk();
   if (to.format == VK_FORMAT_R32_SFLOAT) {
     record_copy(vk, commands, device_.queue_family(), from, to, what);
@@ -87,7 +87,7 @@ void ImageCopies::record(VkCommandBuffer commands, const PaddedRows& from, const
   if (found == conversions_.end())
     throw SettingError(
         what, fmt::format("goes into an image of VkFormat {}", static_cast<int>(to.format)),
-        "make one of VK_FORMAT_R32_SFLOAT, or of another that HostImage names");
+        "make one of VK_FORMAT_R32_SFLOAT, or of another that ApplicationImage names");
   ImageCopy copy(vk, commands, device_.queue_family(), from.rows, from.columns, to, what);
   const auto at_once = static_cast<uint32_t>(room_ / from.stride);
   for (uint32_t first = 0; first < from.rows; first += at_once) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/host_copy.h"
+#include "runtime/application_copy.h"
 #include "runtime/pipeline.h"
 #include "runtime/program.h"
 
@@ -18,9 +18,9 @@ class ImageCopies {
   /// Pipelines of an ImageCopies with these arguments; nothing is allocated.
   static std::vector<PipelineKey> pipelines(const Capabilities& device, const PaddedRows& largest);
 
-  /// Records a copy as record_copy() (runtime/host_copy.h) does, in the formats that HostImage
-  /// names.
-  void record(VkCommandBuffer commands, const PaddedRows& from, const HostImage& to,
+  /// Records a copy as record_copy() (runtime/application_copy.h) does, in the formats that
+  /// ApplicationImage names.
+  void record(VkCommandBuffer commands, const PaddedRows& from, const ApplicationImage& to,
               const char* what);
 
  private:

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "models/core/host_softmax.h"
+#include "models/core/cpu_softmax.h"
 #include "models/core/vocabulary_check.h"
 #include "models/vision/image_encoder_impl.h"
 #include "mulciber/error.h"
@@ -17,7 +17,7 @@ namespace {
 std::vector<float> label_probabilities(std::span<const float> logits, bool several) {
   std::vector<float> result;
   if (!several) {
-    const std::vector<double> shares = host_softmax(logits);
+    const std::vector<double> shares = cpu_softmax(logits);
     return {shares.begin(), shares.end()};
   }
   for (const float logit : logits)

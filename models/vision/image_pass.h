@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/vision/seeing_model.h"
-#include "runtime/host_copy.h"
+#include "runtime/application_copy.h"
 #include "runtime/slices.h"
 
 namespace mulciber {

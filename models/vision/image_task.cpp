@@ -38,14 +38,14 @@ struct ImageTask::Work {
     return std::make_unique<Work>(encoder, std::move(start), options);
   }
   static std::unique_ptr<Work> of(const std::shared_ptr<ImageEncoder::Impl>& encoder,
-                                  const HostBuffer& pixels, VkExtent2D size,
+                                  const ApplicationBuffer& pixels, VkExtent2D size,
                                   const ImageTaskOptions& options) {
     const uint64_t bytes = uint64_t{size.width} * size.height * sizeof(uint32_t);
     if (pixels.buffer == VK_NULL_HANDLE || pixels.size < bytes)
       throw SettingError("pixels",
                          fmt::format("of {} by {} take {} bytes, the buffer's range has {}",
                                      size.width, size.height, bytes, pixels.size),
-                         "give HostBuffer::buffer and a size that suffices");
+                         "give ApplicationBuffer::buffer and a size that suffices");
     ImageStart start;
     start.size = {size.height, size.width};
     start.from.emplace();
@@ -81,7 +81,7 @@ struct ImageTask::Work {
 ImageTask::ImageTask(ImageEncoder& encoder, const Image& image, const ImageTaskOptions& options)
     : ImageTask(Work::of(encoder.impl_, image, options)) {}
 
-ImageTask::ImageTask(ImageEncoder& encoder, const HostBuffer& pixels, VkExtent2D size,
+ImageTask::ImageTask(ImageEncoder& encoder, const ApplicationBuffer& pixels, VkExtent2D size,
                      const ImageTaskOptions& options)
     : ImageTask(Work::of(encoder.impl_, pixels, size, options)) {}
 
@@ -111,26 +111,26 @@ void ImageTask::require_recorded() const {
                        "record copies when recorded() says so");
 }
 
-void ImageTask::record_vector(VkCommandBuffer commands, const HostBuffer& to) {
+void ImageTask::record_vector(VkCommandBuffer commands, const ApplicationBuffer& to) {
   require_recorded();
   record_copy(impl_->device->vk(), commands, impl_->device->queue_family(), work_->pass->vector(),
               to, "a vector");
 }
 
-void ImageTask::record_states(VkCommandBuffer commands, const HostBuffer& to) {
+void ImageTask::record_states(VkCommandBuffer commands, const ApplicationBuffer& to) {
   require_recorded();
   record_copy(impl_->device->vk(), commands, impl_->device->queue_family(), work_->pass->states(),
               to, "states");
 }
 
-void ImageTask::record_attention(VkCommandBuffer commands, const HostImage& to,
+void ImageTask::record_attention(VkCommandBuffer commands, const ApplicationImage& to,
                                  const PatchMap& map) {
   require_recorded();
   const PaddedRows rows = work_->rows(map);
   work_->images->record(commands, rows, to, "an attention map");
 }
 
-void ImageTask::record_attention(VkCommandBuffer commands, const HostBuffer& to,
+void ImageTask::record_attention(VkCommandBuffer commands, const ApplicationBuffer& to,
                                  const PatchMap& map) {
   require_recorded();
   record_copy(impl_->device->vk(), commands, impl_->device->queue_family(), work_->rows(map), to,

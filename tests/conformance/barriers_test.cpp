@@ -73,7 +73,7 @@ class RowCases {
  private:
   struct Entry {
     OpCase op_case;
-    std::vector<std::vector<HostTensor>> inputs;
+    std::vector<std::vector<CpuTensor>> inputs;
     Bytes right;
   };
 
@@ -85,7 +85,7 @@ class RowCases {
   Bytes results(const Entry& entry, const Kernel& kernel, const Order& order) {
     const OrderScope scope(device_, order);
     CaseProgram program(device_, entry.op_case, &kernel);
-    for (const std::vector<HostTensor>& inputs : entry.inputs) {
+    for (const std::vector<CpuTensor>& inputs : entry.inputs) {
       program.fill(inputs);
       program.program().run();
     }

@@ -15,12 +15,12 @@ using namespace mulciber::conformance;
 
 namespace {
 
-HostTensor tensor(std::vector<double> values, std::vector<double> bounds = {},
-                  DataType type = DataType::kF32) {
+CpuTensor tensor(std::vector<double> values, std::vector<double> bounds = {},
+                 DataType type = DataType::kF32) {
   return {Shape{1, values.size()}, type, std::move(values), std::move(bounds)};
 }
 
-Status verdict(std::vector<double> got, const HostTensor& expected, Quality quality = {}) {
+Status verdict(std::vector<double> got, const CpuTensor& expected, Quality quality = {}) {
   return compare({to_bytes({expected.shape, expected.type, std::move(got), {}})}, {&expected, 1},
                  quality)
       .status;
@@ -42,7 +42,7 @@ double half_sum(const double* x, const double* w, size_t n) {
 }  // namespace
 
 TEST_CASE("A value passes within its bound, warns beyond the usual, and fails beyond the bound") {
-  const HostTensor expected = tensor({1, 2, 4}, {0.1, 0.1, 0.1});
+  const CpuTensor expected = tensor({1, 2, 4}, {0.1, 0.1, 0.1});
   CHECK(verdict({1, 2, 4}, expected) == Status::kPass);
   CHECK(verdict({1.09, 2, 4}, expected) == Status::kPass);
   CHECK(verdict({1, 2, 4.11}, expected) == Status::kFail);
@@ -55,28 +55,28 @@ TEST_CASE("A value passes within its bound, warns beyond the usual, and fails be
 }
 
 TEST_CASE("A single value is held to its bound alone") {
-  const HostTensor expected = tensor({1e-3}, {0.1});
+  const CpuTensor expected = tensor({1e-3}, {0.1});
   CHECK(verdict({2e-3}, expected, {.row_error = 0.01}) == Status::kPass);
   CHECK(verdict({0.2}, expected, {.row_error = 0.01}) == Status::kFail);
 }
 
 TEST_CASE("Each row of an output is judged by itself") {
   // The second row is a thousand times smaller: its error would vanish in the whole tensor's.
-  HostTensor expected = tensor({1000, 2000, 1, 2}, {1, 1, 1, 1});
+  CpuTensor expected = tensor({1000, 2000, 1, 2}, {1, 1, 1, 1});
   expected.shape = Shape{2, 2};
   CHECK(verdict({1000, 2000, 1.5, 2}, expected, {.row_error = 0.1}) == Status::kQualityWarning);
   CHECK(verdict({1000.5, 2000, 1, 2}, expected, {.row_error = 0.1}) == Status::kPass);
 }
 
 TEST_CASE("Without a bound a value must be met exactly") {
-  const HostTensor expected = tensor({3, -5, 0});
+  const CpuTensor expected = tensor({3, -5, 0});
   CHECK(verdict({3, -5, 0}, expected) == Status::kPass);
   CHECK(verdict({3, -5, -0.0}, expected) == Status::kPass);
   CHECK(verdict({3, -5.0000005, 0}, expected) == Status::kFail);
   CHECK(verdict({7, 8}, tensor({7, 9}, {}, DataType::kU32)) == Status::kFail);
   CHECK(verdict({7, 9}, tensor({7, 9}, {}, DataType::kU32)) == Status::kPass);
   CHECK(verdict({3, 0.1}, tensor({3, 0}, {0, std::nan("")})) == Status::kFail);
-  const HostTensor ignored = tensor({3, 0}, {0, kInfinity});
+  const CpuTensor ignored = tensor({3, 0}, {0, kInfinity});
   CHECK(verdict({3, 77}, ignored) == Status::kPass);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("NaN and infinities pass only where they belong") {
 }
 
 TEST_CASE("Failures name the element, both values and the bound") {
-  const HostTensor expected = tensor({1, 2, 4}, {0.1, 0.5, 0.1});
+  const CpuTensor expected = tensor({1, 2, 4}, {0.1, 0.5, 0.1});
   const Comparison result =
       compare({to_bytes({expected.shape, expected.type, {1, 3, 4}, {}})}, {&expected, 1});
   CHECK(result.status == Status::kFail);
@@ -107,7 +107,7 @@ TEST_CASE("Failures name the element, both values and the bound") {
 TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
   const auto doubt = [](std::vector<double> in, std::vector<double> out,
                         DataType type = DataType::kF32) {
-    const HostTensor input = tensor(std::move(in)), output = tensor(std::move(out), {}, type);
+    const CpuTensor input = tensor(std::move(in)), output = tensor(std::move(out), {}, type);
     return why_mistrusted({&input, 1}, {&output, 1});
   };
   const std::vector<double> good = varied(100);
@@ -137,7 +137,7 @@ TEST_CASE("Values that cannot tell right from wrong are mistrusted") {
 }
 
 TEST_CASE("A case said to be exact must have nothing to round") {
-  const HostTensor exact = tensor({1, 2}, {0, kInfinity}), inexact = tensor({1, 2}, {0, 1e-7});
+  const CpuTensor exact = tensor({1, 2}, {0, kInfinity}), inexact = tensor({1, 2}, {0, 1e-7});
   CHECK(why_inexact({&exact, 1}) == "");
   CHECK(why_inexact({&inexact, 1}) ==
         "said to be exact, but expected output 0 may be off by 1e-07 at element 1");
@@ -147,7 +147,7 @@ TEST_CASE(
     "Whole numbers have no bound, others one that a sum in f32 keeps and one in f16 does not") {
   const size_t depth = 512;
   const auto product = [&](std::vector<double> x, std::vector<double> w) {
-    const HostTensor xs = tensor(std::move(x)), ws = tensor(std::move(w));
+    const CpuTensor xs = tensor(std::move(x)), ws = tensor(std::move(w));
     return Product(xs, ws, nullptr, {}).at(0, 0);
   };
   std::vector<double> whole(depth), others(depth), factors(depth);
@@ -176,7 +176,7 @@ TEST_CASE("Matrix units may round operands to halves, and no more") {
     x[i] = round_to(DataType::kF32, std::sin(0.7 * static_cast<double>(i) + 0.1));
     w[i] = round_to(DataType::kF16, std::cos(1.3 * static_cast<double>(i)) / 5);
   }
-  const HostTensor xs = tensor(x), ws = tensor(w, {}, DataType::kF16);
+  const CpuTensor xs = tensor(x), ws = tensor(w, {}, DataType::kF16);
   const Bounded full = Product(xs, ws, nullptr, {}).at(0, 0);
   const Bounded half = Product(xs, ws, nullptr, {.half_operands = true}).at(0, 0);
   double rounded = 0;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "tests/application_destination.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -29,7 +29,7 @@ std::vector<float> maps_of(Device& device, AttentionTask& task, AttentionKind ki
   const Destination all(device, maps * size);
   run_commands(device, [&](VkCommandBuffer commands) {
     for (uint32_t map = 0; map < maps; ++map) {
-      HostBuffer part = all.buffer;
+      ApplicationBuffer part = all.buffer;
       part.offset += map * size * sizeof(float);
       part.size = size * sizeof(float);
       task.record_attention(commands, part, {kind, map / heads, map % heads});
@@ -55,8 +55,8 @@ struct Made {
 }  // namespace
 
 TEST_CASE("The maps of a translation under way follow it token by token") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   const Translation whole = translator.translate(kRestartSentence, {.attention = true});
   TranslationTask translation(translator, kRestartSentence);
@@ -103,8 +103,8 @@ TEST_CASE("The maps of a translation under way follow it token by token") {
 
 TEST_CASE(
     "A task of maps serves other texts that it has room for, and begins again when cancelled") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   const Translation first = translator.translate("He has two dogs.", {.attention = true}),
                     second = translator.translate(kRestartSentence, {.attention = true});
@@ -143,8 +143,8 @@ TEST_CASE(
 }
 
 TEST_CASE("The maps of an answer are those that generate() keeps, and follow it while it grows") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 64});
   const std::string prompt = "The red hammer and the blue nails";
   GenerateOptions options = {.max_new_tokens = 12, .ignore_end = true, .attention = true};

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "runtime/device.h"
+#include "tests/application_destination.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -33,9 +33,9 @@ std::vector<Kind> kinds_of(const AttentionMaps& maps) {
 
 }  // namespace
 
-TEST_CASE("Every attention map goes into a host's buffer as translate() gives it") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE("Every attention map goes into an application's buffer as translate() gives it") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
   const Translation translation = translator.translate(kTaskSentence, {.attention = true});
   AttentionTask task(translator, translation);
@@ -53,7 +53,7 @@ TEST_CASE("Every attention map goes into a host's buffer as translate() gives it
     const uint64_t before = device->counters().allocations;
     run_commands(*device, [&](VkCommandBuffer commands) {
       for (uint32_t map = 0; map < maps; ++map) {
-        HostBuffer part = all.buffer;
+        ApplicationBuffer part = all.buffer;
         part.offset += map * map_size * sizeof(float);
         part.size = map_size * sizeof(float);
         task.record_attention(commands, part, {kind.kind, map / kind.heads, map % kind.heads});
@@ -66,8 +66,8 @@ TEST_CASE("Every attention map goes into a host's buffer as translate() gives it
 
 TEST_CASE(
     "Maps of several translations are computed at once, and translate() goes on beside them") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
   // Both texts have the same numbers of tokens, so that all computations would share one program.
   const TranslateOptions with_attention = {.attention = true};
@@ -95,8 +95,8 @@ TEST_CASE(
 }
 
 TEST_CASE("A map that cannot be recorded is refused with the reason") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
   const Translation translation = translator.translate(kTaskSentence);
   CHECK_THROWS_AS(AttentionTask(translator, translator.translate(" ")), ModelError);
@@ -124,10 +124,10 @@ TEST_CASE("A map that cannot be recorded is refused with the reason") {
   CHECK(refused(map.buffer, {}).empty());
   CHECK(refused(map.buffer, {AttentionKind::kCross, 7, 0}).find("layer 7") != std::string::npos);
   CHECK(refused(map.buffer, {AttentionKind::kCross, 0, 99}).find("head 99") != std::string::npos);
-  HostBuffer small = map.buffer;
+  ApplicationBuffer small = map.buffer;
   small.size -= 4;
   CHECK(refused(small, {}).find(std::to_string(small.size)) != std::string::npos);
-  HostImage image;
+  ApplicationImage image;
   image.extent = extent;
   image.format = VK_FORMAT_R32_SFLOAT;
   CHECK_FALSE(refused(image, {}).empty());  // no image

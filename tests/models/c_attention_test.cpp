@@ -5,7 +5,7 @@
 #include "tests/c_session.h"
 #include "tests/catch.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 #include "mulciber/mulciber_c.h"
@@ -13,7 +13,7 @@
 using namespace mulciber;
 using namespace mulciber::tests;
 
-TEST_CASE("Attention maps in C go into a buffer of the host's as C++ gives them") {
+TEST_CASE("Attention maps in C go into a buffer of the application's as C++ gives them") {
   const Session session(bundled_model());
   MulciberContext* c = session.c;
   MulciberTranslator* translator = nullptr;
@@ -37,26 +37,26 @@ TEST_CASE("Attention maps in C go into a buffer of the host's as C++ gives them"
   REQUIRE(mulciber_attention_extent(c, attention, MULCIBER_ATTENTION_CROSS, &extent) ==
           MULCIBER_OK);
 
-  const auto adopted = adopt_device(session.host.lent());
+  const auto adopted = adopt_device(session.application.lent());
   Translator same(adopted, bundled_model());
   const AttentionMaps maps = *same.translate(text, {.attention = true}).attention;
   const size_t count = size_t{extent.width} * extent.height;
   REQUIRE(count == size_t{maps.source_length} * maps.target_length);
   const Buffer memory = adopted->memory().allocate(count * 4, MemoryUsage::kReadback);
-  MulciberHostBuffer buffer = {sizeof(buffer)};
+  MulciberApplicationBuffer buffer = {sizeof(buffer)};
   buffer.buffer = memory.view().buffer;
   buffer.offset = memory.view().offset;
   buffer.bytes = count * 4;
   buffer.stages = VK_PIPELINE_STAGE_HOST_BIT;
   buffer.accesses = VK_ACCESS_HOST_READ_BIT;
   MulciberAttentionMap map = {sizeof(map), MULCIBER_ATTENTION_CROSS, 1, 2};
-  HostCommands commands(session.host);
+  ApplicationCommands commands(session.application);
   commands.run([&](VkCommandBuffer recorded) {
     CHECK(mulciber_record_attention_buffer(c, attention, recorded, &buffer, &map) == MULCIBER_OK);
     map.layer = 99;
     CHECK(mulciber_record_attention_buffer(c, attention, recorded, &buffer, &map) ==
           MULCIBER_ERROR_SETTING);
-    MulciberHostImage image = {sizeof(image)};
+    MulciberApplicationImage image = {sizeof(image)};
     image.format = VK_FORMAT_R8G8B8A8_UNORM;
     map.layer = 1;
     CHECK(mulciber_record_attention_image(c, attention, recorded, &image, &map) ==

@@ -24,7 +24,7 @@ using Catch::Matchers::ContainsSubstring;
 TEST_CASE("Deprecated requirements in C are those that replaced them") {
   const Session session(small_decoder().string());
   MulciberContext* c = session.c;
-  const Lent lent(session.host);
+  const Lent lent(session.application);
   MulciberLoadInfo load = {sizeof(load)};
   load.context = 32;
   MulciberRequirements found = {sizeof(found)};
@@ -112,10 +112,10 @@ TEST_CASE("Deprecated functions for embeddings and pixels in C take a buffer") {
   REQUIRE(mulciber_load_text_encoder(c, session.device, session.model, nullptr, &encoder) ==
           MULCIBER_OK);
   const uint32_t columns = mulciber_embedding_width(encoder);
-  const auto device = adopt_device(session.host.lent());
+  const auto device = adopt_device(session.application.lent());
   const Destination rows(*device, uint64_t{3} * columns);
   std::fill_n(const_cast<float*>(rows.floats()), 3 * columns, 0.25f);
-  const MulciberHostBuffer from = c_buffer(rows);
+  const MulciberApplicationBuffer from = c_buffer(rows);
   const auto vector_of = [&](MulciberTask* task) {
     session.finish(task);
     std::vector<float> vector(mulciber_vector_width(encoder));

@@ -4,7 +4,7 @@
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 #include "mulciber/mulciber_c.h"
@@ -14,20 +14,20 @@ using namespace mulciber::tests;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("Requirements in C are those in C++") {
-  VulkanHost host;
-  const Lent lent(host);
+  VulkanApplication application;
+  const Lent lent(application);
   const Context context;
   MulciberRequirements found = {sizeof(found)};
   REQUIRE(mulciber_query_requirements(context.handle, &lent.physical, nullptr, nullptr, &found) ==
           MULCIBER_OK);
   CHECK(found.fits);
-  CHECK(found.queue_family == host.asked.queue_family);
-  REQUIRE(found.requirement_count == host.asked.list.size());
+  CHECK(found.queue_family == application.asked.queue_family);
+  REQUIRE(found.requirement_count == application.asked.list.size());
   for (uint32_t i = 0; i < found.requirement_count; ++i) {
-    CHECK(found.requirements[i].name == host.asked.list[i].name);
-    CHECK((found.requirements[i].available != 0) == host.asked.list[i].available);
+    CHECK(found.requirements[i].name == application.asked.list[i].name);
+    CHECK((found.requirements[i].available != 0) == application.asked.list[i].available);
   }
-  CHECK(found.extension_count == host.asked.extensions.size());
+  CHECK(found.extension_count == application.asked.extensions.size());
 }
 
 TEST_CASE("A device's report and requirements with options in C are those in C++") {
@@ -35,7 +35,7 @@ TEST_CASE("A device's report and requirements with options in C are those in C++
   MulciberContext* c = session.c;
   MulciberDeviceReport report = {sizeof(report)};
   REQUIRE(mulciber_describe_device(c, session.device, &report) == MULCIBER_OK);
-  const auto device = adopt_device(session.host.lent());
+  const auto device = adopt_device(session.application.lent());
   const DeviceDescription expected = describe(*device);
   CHECK(report.name == expected.name);
   CHECK(report.driver == expected.driver);
@@ -48,7 +48,7 @@ TEST_CASE("A device's report and requirements with options in C are those in C++
   CHECK((borders.waits_for_stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) != 0);
   CHECK((borders.shown_to_accesses & VK_ACCESS_HOST_READ_BIT) != 0);
 
-  const Lent lent(session.host);
+  const Lent lent(session.application);
   MulciberRequirements some = {sizeof(some)}, more = {sizeof(more)};
   MulciberLoadInfo load = {sizeof(load)};
   load.context = 32;

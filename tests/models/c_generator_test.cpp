@@ -25,7 +25,7 @@ TEST_CASE("Prompts in parts, logits and states in C are those in C++") {
   load.context = 64;
   REQUIRE(mulciber_load_generator(c, session.device, session.model, &load, &generator) ==
           MULCIBER_OK);
-  const auto device = adopt_device(session.host.lent());
+  const auto device = adopt_device(session.application.lent());
   TextGenerator same(device, small_decoder().string(), {.context = 64});
   const uint32_t width = mulciber_generator_width(generator),
                  vocabulary = mulciber_vocabulary(generator);
@@ -35,8 +35,8 @@ TEST_CASE("Prompts in parts, logits and states in C are those in C++") {
   std::fill_n(const_cast<float*>(rows.floats()), 2 * width, 0.5f);
   const Destination logits(*device, uint64_t{4} * vocabulary), states(*device, 64ull * width),
       twin_logits(*device, uint64_t{4} * vocabulary), twin_states(*device, 64ull * width);
-  const MulciberHostBuffer from = c_buffer(rows), to_logits = c_buffer(logits),
-                           to_states = c_buffer(states);
+  const MulciberApplicationBuffer from = c_buffer(rows), to_logits = c_buffer(logits),
+                                  to_states = c_buffer(states);
   MulciberPromptPart parts[2] = {{sizeof(parts[0])}, {sizeof(parts[0])}};
   parts[0].tokens = 2;
   parts[0].embeddings = &from;

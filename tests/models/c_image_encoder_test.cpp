@@ -33,7 +33,7 @@ MulciberImage image_in_c(const Image& image) {
 
 struct Seeing : Session {
   MulciberImageEncoder* encoder = nullptr;
-  std::shared_ptr<Device> same = adopt_device(host.lent());
+  std::shared_ptr<Device> same = adopt_device(application.lent());
   ImageEncoder twin{same, digits()};
 
   Seeing() : Session(digits()) {
@@ -85,11 +85,11 @@ TEST_CASE("An image in C has the vector, states and maps that it has in C++") {
     Device& device = *seeing.same;
     const Destination c_vector(device, vector.size()), c_states(device, states),
         c_map(device, patches), its_states(device, states), its_map(device, patches);
-    const MulciberHostBuffer to_vector = c_buffer(c_vector), to_states = c_buffer(c_states),
-                             to_map = c_buffer(c_map);
-    ImageDestination destination(seeing.host, VK_FORMAT_R32_SFLOAT, 4, twin.patches());
-    ImageDestination its_destination(seeing.host, VK_FORMAT_R32_SFLOAT, 4, twin.patches());
-    const MulciberHostImage to_image = c_image(destination.to);
+    const MulciberApplicationBuffer to_vector = c_buffer(c_vector), to_states = c_buffer(c_states),
+                                    to_map = c_buffer(c_map);
+    ImageDestination destination(seeing.application, VK_FORMAT_R32_SFLOAT, 4, twin.patches());
+    ImageDestination its_destination(seeing.application, VK_FORMAT_R32_SFLOAT, 4, twin.patches());
+    const MulciberApplicationImage to_image = c_image(destination.to);
     run_commands(device, [&](VkCommandBuffer commands) {
       REQUIRE(mulciber_record_vector(c, task, commands, &to_vector) == MULCIBER_OK);
       REQUIRE(mulciber_record_states(c, task, commands, &to_states) == MULCIBER_OK);
@@ -108,7 +108,7 @@ TEST_CASE("An image in C has the vector, states and maps that it has in C++") {
   }
 }
 
-TEST_CASE("Pixels of the host's own are read in C where they are") {
+TEST_CASE("Pixels of the application's own are read in C where they are") {
   const Seeing seeing;
   MulciberContext* c = seeing.c;
   auto& twin = const_cast<ImageEncoder&>(seeing.twin);
@@ -117,7 +117,7 @@ TEST_CASE("Pixels of the host's own are read in C where they are") {
   const Destination pixels(*seeing.same, count);
   auto* words = reinterpret_cast<uint8_t*>(pixels.memory.view().mapped);
   for (size_t i = 0; i < count; ++i) std::memcpy(words + i * 4, &image.rgb[i * 3], 3);
-  MulciberHostBuffer from = c_buffer(pixels);
+  MulciberApplicationBuffer from = c_buffer(pixels);
   const VkExtent2D extent = {image.width, image.height};
   MulciberImage given = {sizeof(given), extent.width, extent.height, nullptr, &from};
   MulciberTask* task = nullptr;

@@ -10,7 +10,7 @@
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/mulciber_c.h"
 
@@ -37,8 +37,8 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   MULCIBER_SIZE(MulciberStep)
   MULCIBER_SIZE(MulciberEmbedInfo)
   MULCIBER_SIZE(MulciberAttentionMap)
-  MULCIBER_SIZE(MulciberHostImage)
-  MULCIBER_SIZE(MulciberHostBuffer)
+  MULCIBER_SIZE(MulciberApplicationImage)
+  MULCIBER_SIZE(MulciberApplicationBuffer)
   MULCIBER_SIZE(MulciberLoadProgress)
   MULCIBER_SIZE(MulciberFile)
   MULCIBER_SIZE(MulciberDeviceReport)
@@ -62,8 +62,8 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
 }
 
 TEST_CASE("Translations and answers in C are those in C++") {
-  VulkanHost host;
-  const Lent lent(host);
+  VulkanApplication application;
+  const Lent lent(application);
   const Context context;
   MulciberContext* c = context.handle;
   MulciberDevice* device = nullptr;
@@ -80,7 +80,7 @@ TEST_CASE("Translations and answers in C are those in C++") {
     mulciber_destroy_task(task);
     return copy;
   };
-  const auto adopted = adopt_device(host.lent());
+  const auto adopted = adopt_device(application.lent());
 
   MulciberModel* model = nullptr;
   MulciberTranslator* translator = nullptr;
@@ -163,8 +163,8 @@ TEST_CASE("What cannot be done in C is a status and a message") {
   mulciber_destroy_task(nullptr);
 
   // A structure from an older header is shorter: members that it lacks count as 0.
-  VulkanHost host;
-  const Lent lent(host);
+  VulkanApplication application;
+  const Lent lent(application);
   info = lent.info;
   info.size = offsetof(MulciberDeviceInfo, lock_queue);
   info.lock_queue = [](void*) { std::abort(); };
@@ -178,9 +178,10 @@ TEST_CASE("What cannot be done in C is a status and a message") {
   CHECK(translator == nullptr);
   // An exception that a callback throws does not escape either.
   load.memory_limit = 0;
-  load.progress = [](void*, uint64_t, uint64_t) { throw std::runtime_error("of the host"); };
-  CHECK(mulciber_load_translator(c, device, model, &load, &translator) == MULCIBER_ERROR_HOST);
-  CHECK(context.message() == "of the host");
+  load.progress = [](void*, uint64_t, uint64_t) { throw std::runtime_error("of the application"); };
+  CHECK(mulciber_load_translator(c, device, model, &load, &translator) ==
+        MULCIBER_ERROR_APPLICATION);
+  CHECK(context.message() == "of the application");
   mulciber_destroy_model(model);
   mulciber_destroy_device(device);
 }

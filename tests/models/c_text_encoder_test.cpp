@@ -10,7 +10,7 @@
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 #include "mulciber/mulciber_c.h"
@@ -33,7 +33,7 @@ TEST_CASE("Vectors of texts in C are those in C++") {
   MulciberEmbedInfo info = {sizeof(info)};
   info.prompt = "say: ";
   REQUIRE(mulciber_embed(c, encoder, 3, texts, &info, vectors.data()) == MULCIBER_OK);
-  TextEncoder same(adopt_device(session.host.lent()), folder);
+  TextEncoder same(adopt_device(session.application.lent()), folder);
   const std::vector<std::string> copies(std::begin(texts), std::end(texts));
   std::vector<float> expected;
   for (const TextVector& vector : same.embed(copies, {.prompt = "say: "}))
@@ -77,13 +77,13 @@ TEST_CASE("Vectors in slices in C are those in C++") {
   CHECK(mulciber_is_recorded(task));
   REQUIRE(mulciber_vector(c, task, vector.data()) == MULCIBER_OK);
   CHECK(mulciber_pipelines_made(session.device) == made);
-  const auto device = adopt_device(session.host.lent());
+  const auto device = adopt_device(session.application.lent());
   CHECK(vector == TextEncoder(device, small_encoder()).embed("A red house.").values);
 
   const uint32_t tokens = mulciber_embedding_tokens(task);
   const Destination alone(*device, width), states(*device, uint64_t{tokens} * width);
-  const MulciberHostBuffer to_vector = c_buffer(alone), to_states = c_buffer(states);
-  HostCommands commands(session.host);
+  const MulciberApplicationBuffer to_vector = c_buffer(alone), to_states = c_buffer(states);
+  ApplicationCommands commands(session.application);
   commands.run([&](VkCommandBuffer buffer) {
     CHECK(mulciber_record_vector(c, task, buffer, &to_vector) == MULCIBER_OK);
     CHECK(mulciber_record_states(c, task, buffer, &to_states) == MULCIBER_OK);
@@ -99,7 +99,7 @@ TEST_CASE("Vectors in slices in C are those in C++") {
   const uint32_t columns = mulciber_embedding_width(encoder);
   const Destination rows(*device, uint64_t{3} * columns);
   std::fill_n(const_cast<float*>(rows.floats()), 3 * columns, 0.25f);
-  MulciberHostBuffer from = c_buffer(rows);
+  MulciberApplicationBuffer from = c_buffer(rows);
   MulciberEmbedInfo info = {sizeof(info)};
   info.embeddings = &from;
   info.tokens = 3;

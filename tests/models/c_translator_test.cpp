@@ -27,7 +27,7 @@ TEST_CASE("A translation under way tells its text and its beams in C as in C++")
           MULCIBER_OK);
   const MulciberTranslateInfo beams = {sizeof(beams), 3, 0};
   REQUIRE(mulciber_begin_translation(c, translator, kTaskText, &beams, &task) == MULCIBER_OK);
-  Translator same(adopt_device(session.host.lent()), bundled_model());
+  Translator same(adopt_device(session.application.lent()), bundled_model());
   TranslationTask twin(same, kTaskText, {.beams = 3});
   const auto run_both_to = [&](uint32_t steps) {
     while (mulciber_steps(task) < steps && !mulciber_is_done(task)) {

@@ -229,14 +229,14 @@ TEST_CASE("A decode step records, allocates and writes nothing") {
   const auto run = [&](uint32_t tokens) {
     batch.truncate(0, 0);
     Counters& c = shared_device().counters();
-    const uint64_t waits = c.host_waits,
+    const uint64_t waits = c.cpu_waits,
                    before[] = {c.command_buffers, c.descriptor_writes, c.pipelines};
     const uint64_t allocations = c.allocations;
     batch.generate({.prompts = {prompt_of(8, 7)}, .max_new_tokens = tokens});
     CHECK(c.command_buffers == before[0]);
     CHECK(c.descriptor_writes == before[1]);
     CHECK(c.pipelines == before[2]);
-    return std::pair(c.allocations - allocations, c.host_waits - waits);
+    return std::pair(c.allocations - allocations, c.cpu_waits - waits);
   };
   const auto few = run(3), many = run(30);
   CHECK(many.first == few.first);

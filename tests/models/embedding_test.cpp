@@ -8,7 +8,7 @@
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -21,8 +21,8 @@ const std::string kText = "The old house stands near the river.";
 
 // Records slices of random budgets until the task is done. The task allocates, compiles and submits
 // nothing.
-void record_all(Device& device, HostCommands& commands, FrameTask& task, std::mt19937& random,
-                uint32_t most_us) {
+void record_all(Device& device, ApplicationCommands& commands, FrameTask& task,
+                std::mt19937& random, uint32_t most_us) {
   const uint64_t allocations = device.counters().allocations,
                  pipelines = device.counters().pipelines,
                  submissions = device.counters().submissions;
@@ -42,8 +42,8 @@ void record_all(Device& device, HostCommands& commands, FrameTask& task, std::mt
 }  // namespace
 
 TEST_CASE("Requirements name what a device offers, and a device made of them has it") {
-  VulkanHost host;
-  const Requirements& asked = host.asked;
+  VulkanApplication application;
+  const Requirements& asked = application.asked;
   CHECK(asked.fits());
   CHECK(asked.features != nullptr);
   bool queue = false;
@@ -53,7 +53,7 @@ TEST_CASE("Requirements name what a device offers, and a device made of them has
     queue = queue || requirement.kind == Requirement::Kind::kQueue;
   }
   CHECK(queue);
-  const auto adopted = adopt_device(host.lent());
+  const auto adopted = adopt_device(application.lent());
   const std::unique_ptr<Device> opened = Device::open({});
   CHECK(describe(*adopted).name == describe(*opened).name);
   // At Vulkan 1.2, extensions provide everything that the runtime uses except cooperative matrices.
@@ -61,9 +61,9 @@ TEST_CASE("Requirements name what a device offers, and a device made of them has
   CHECK((adopted->capabilities().features & both) == (opened->capabilities().features & both));
 }
 
-TEST_CASE("What a host did not enable is not used") {
-  VulkanHost host(false);
-  const auto device = adopt_device(host.lent());
+TEST_CASE("What an application did not enable is not used") {
+  VulkanApplication application(false);
+  const auto device = adopt_device(application.lent());
   CHECK_FALSE(device->capabilities().has(kFloat16));
   CHECK_FALSE(device->capabilities().has(kStorage16));
   CHECK_FALSE(device->capabilities().has(kBufferAddress));
@@ -72,22 +72,22 @@ TEST_CASE("What a host did not enable is not used") {
 }
 
 TEST_CASE("A model's memory is told before anything is made") {
-  VulkanHost host;
+  VulkanApplication application;
   const auto model = open_model(bundled_model());
-  const Requirements fits = requirements(host.physical, *model);
+  const Requirements fits = requirements(application.physical, *model);
   CHECK(fits.fits());
   CHECK(fits.memory.weight_bytes > 1'000'000);
   GeneratorOptions little;
   little.load.memory_limit = 1'000'000;
-  const Requirements tight = requirements(host.physical, *model, little);
+  const Requirements tight = requirements(application.physical, *model, little);
   REQUIRE(tight.obstacles.size() == 1);
   CHECK(tight.obstacles.front().find("1000000") != std::string::npos);
 }
 
 TEST_CASE("A device that lacks a handle is refused by name") {
-  VulkanHost host;
+  VulkanApplication application;
   const auto refused = [&](auto damage) {
-    HostDevice lent = host.lent();
+    ApplicationDevice lent = application.lent();
     damage(lent);
     try {
       adopt_device(lent);
@@ -97,33 +97,36 @@ TEST_CASE("A device that lacks a handle is refused by name") {
     return std::string();
   };
   using Catch::Matchers::ContainsSubstring;
-  CHECK_THAT(refused([](HostDevice& lent) { lent.device = VK_NULL_HANDLE; }),
+  CHECK_THAT(refused([](ApplicationDevice& lent) { lent.device = VK_NULL_HANDLE; }),
              ContainsSubstring("lacks the device"));
-  CHECK_THAT(refused([](HostDevice& lent) { lent.physical.instance = VK_NULL_HANDLE; }),
+  CHECK_THAT(refused([](ApplicationDevice& lent) { lent.physical.instance = VK_NULL_HANDLE; }),
              ContainsSubstring("lacks the instance"));
-  CHECK_THAT(refused([](HostDevice& lent) { lent.physical.get_instance_proc_addr = nullptr; }),
-             ContainsSubstring("get_instance_proc_addr"));
-  CHECK_THAT(refused([](HostDevice& lent) { lent.queue.queue = VK_NULL_HANDLE; }),
+  CHECK_THAT(
+      refused([](ApplicationDevice& lent) { lent.physical.get_instance_proc_addr = nullptr; }),
+      ContainsSubstring("get_instance_proc_addr"));
+  CHECK_THAT(refused([](ApplicationDevice& lent) { lent.queue.queue = VK_NULL_HANDLE; }),
              ContainsSubstring("lacks a queue"));
-  CHECK_THAT(refused([](HostDevice& lent) { lent.memory_priority = 2; }),
+  CHECK_THAT(refused([](ApplicationDevice& lent) { lent.memory_priority = 2; }),
              ContainsSubstring("memory_priority"));
-  CHECK_THAT(refused([](HostDevice& lent) { lent.queue.lock = [] {}; }),
+  CHECK_THAT(refused([](ApplicationDevice& lent) { lent.queue.lock = [] {}; }),
              ContainsSubstring("unlock"));
-  CHECK_THAT(refused([](HostDevice& lent) { lent.physical.api_version = VK_API_VERSION_1_0; }),
-             ContainsSubstring("Vulkan 1.0"));
-  HostPhysicalDevice nothing;
+  CHECK_THAT(
+      refused([](ApplicationDevice& lent) { lent.physical.api_version = VK_API_VERSION_1_0; }),
+      ContainsSubstring("Vulkan 1.0"));
+  ApplicationPhysicalDevice nothing;
   CHECK_THROWS_AS(requirements(nothing), DeviceError);
 }
 
-TEST_CASE("Slices of any size, recorded by the host or submitted, give the bits of a whole run") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE(
+    "Slices of any size, recorded by the application or submitted, give the bits of a whole run") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   for (const uint32_t beams : {1u, 4u}) {
     const TranslateOptions options = {.beams = beams};
     const Translation whole = translator.translate(kText, options);
     std::mt19937 random(7 + beams);
-    HostCommands commands(host);
+    ApplicationCommands commands(application);
     {
       TranslationTask task(translator, kText, options);
       record_all(*device, commands, task, random, 3000);
@@ -148,8 +151,8 @@ TEST_CASE("Slices of any size, recorded by the host or submitted, give the bits 
 }
 
 TEST_CASE("Two translations go on at once in the slices of one frame") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   const std::string other = "He has two dogs and a cat.";
   const std::string first = translator.translate(kText).text,
@@ -166,8 +169,8 @@ TEST_CASE("Two translations go on at once in the slices of one frame") {
 }
 
 TEST_CASE("A task that is cancelled ends, and the next one is whole") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   const std::string whole = translator.translate(kText).text;
   {
@@ -188,9 +191,9 @@ TEST_CASE("A task that is cancelled ends, and the next one is whole") {
   CHECK(TranslationTask(translator, " ").done());
 }
 
-TEST_CASE("Every submission passes the host's function, between lock and unlock") {
-  VulkanHost host;
-  HostDevice lent = host.lent();
+TEST_CASE("Every submission passes the application's function, between lock and unlock") {
+  VulkanApplication application;
+  ApplicationDevice lent = application.lent();
   int locks = 0, held = 0, submissions = 0;
   lent.queue.lock = [&] {
     ++locks;
@@ -200,7 +203,7 @@ TEST_CASE("Every submission passes the host's function, between lock and unlock"
   lent.queue.submit = [&](VkQueue queue, const VkSubmitInfo& info, VkFence fence) {
     CHECK(held == 1);
     ++submissions;
-    return host.vk.vkQueueSubmit(queue, 1, &info, fence);
+    return application.vk.vkQueueSubmit(queue, 1, &info, fence);
   };
   const auto device = adopt_device(lent);
   CHECK(Translator(device, bundled_model()).translate(kText).complete);
@@ -209,17 +212,19 @@ TEST_CASE("Every submission passes the host's function, between lock and unlock"
   CHECK(static_cast<uint64_t>(submissions) == device->counters().submissions);
 }
 
-TEST_CASE("Memory comes from the host's allocator, up to its budget, and all of it goes back") {
-  VulkanHost host;
-  HostDevice lent = host.lent();
+TEST_CASE(
+    "Memory comes from the application's allocator, up to its budget, and all of it goes back") {
+  VulkanApplication application;
+  ApplicationDevice lent = application.lent();
   struct Given {
     int now = 0;
     uint64_t weights = 0, others = 0;
   } given;
   VkPhysicalDeviceMemoryProperties properties;
-  host.instance_vk.vkGetPhysicalDeviceMemoryProperties(host.physical.physical_device, &properties);
+  application.instance_vk.vkGetPhysicalDeviceMemoryProperties(application.physical.physical_device,
+                                                              &properties);
   lent.memory_priority = 0.25f;
-  lent.allocator.allocate = [&](const MemoryRequest& request, HostMemory* memory) {
+  lent.allocator.allocate = [&](const MemoryRequest& request, ApplicationMemory* memory) {
     CHECK(request.priority == 0.25f);
     VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
     flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
@@ -232,21 +237,21 @@ TEST_CASE("Memory comes from the host's allocator, up to its budget, and all of 
       if ((has & request.required) != request.required) continue;
       info.memoryTypeIndex = i;
       const VkResult result =
-          host.vk.vkAllocateMemory(host.device, &info, nullptr, &memory->memory);
+          application.vk.vkAllocateMemory(application.device, &info, nullptr, &memory->memory);
       if (result != VK_SUCCESS) return result;
       ++given.now;
       (request.usage == MemoryUsage::kWeights ? given.weights : given.others) +=
           info.allocationSize;
       if (has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)
-        return host.vk.vkMapMemory(host.device, memory->memory, 0, VK_WHOLE_SIZE, 0,
-                                   &memory->mapped);
+        return application.vk.vkMapMemory(application.device, memory->memory, 0, VK_WHOLE_SIZE, 0,
+                                          &memory->mapped);
       return VK_SUCCESS;
     }
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   };
-  lent.allocator.free = [&](const HostMemory& memory) {
+  lent.allocator.free = [&](const ApplicationMemory& memory) {
     --given.now;
-    host.vk.vkFreeMemory(host.device, memory.memory, nullptr);
+    application.vk.vkFreeMemory(application.device, memory.memory, nullptr);
   };
   {
     const auto device = adopt_device(lent);
@@ -266,8 +271,8 @@ TEST_CASE("Memory comes from the host's allocator, up to its budget, and all of 
 }
 
 TEST_CASE("Nobody waits for a submission with a lock that submitting needs") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   const std::string whole = translator.translate(kText).text;
   std::atomic<bool> stop{false};
@@ -279,16 +284,16 @@ TEST_CASE("Nobody waits for a submission with a lock that submitting needs") {
   waits.join();
 }
 
-TEST_CASE("A pipeline cache in the host's hands spares a later run the compiling") {
-  VulkanHost host;
+TEST_CASE("A pipeline cache in the application's hands spares a later run the compiling") {
+  VulkanApplication application;
   std::vector<std::byte> cache;
   {
-    const auto device = adopt_device(host.lent());
+    const auto device = adopt_device(application.lent());
     Translator(device, bundled_model()).translate(kText);
     cache = pipeline_cache(*device);
     CHECK_FALSE(cache.empty());
   }
-  HostDevice lent = host.lent();
+  ApplicationDevice lent = application.lent();
   lent.pipeline_cache = cache;
   CHECK(Translator(adopt_device(lent), bundled_model()).translate(kText).complete);
   lent.pipeline_cache = std::vector<std::byte>(77, std::byte{1});  // damaged: ignored
@@ -296,15 +301,15 @@ TEST_CASE("A pipeline cache in the host's hands spares a later run the compiling
 }
 
 TEST_CASE("An answer in slices is the answer in one piece, and leaves the same context") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   const std::string prompt = "The red hammer and the blue nails of the old house";
   const auto check_turns = [&](const GenerateOptions& options) {
     TextGenerator whole(device, small_decoder().string(), {.context = 96});
     TextGenerator cut(device, small_decoder().string(), {.context = 96});
     const Generation first = whole.generate(prompt, options);
     std::mt19937 random(3);
-    HostCommands commands(host);
+    ApplicationCommands commands(application);
     const auto recorded = [&](const std::string& text) {
       GenerateOptions streams = options;
       std::string streamed;
@@ -336,8 +341,8 @@ TEST_CASE("An answer in slices is the answer in one piece, and leaves the same c
 }
 
 TEST_CASE("An answer that is cancelled in the middle of its prompt leaves a context that goes on") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   const std::string prompt = "The red hammer and the blue nails of the old house";
   TextGenerator generator(device, small_decoder().string(), {.context = 64});
   const GenerateOptions options = {.max_new_tokens = 6, .ignore_end = true};
@@ -363,11 +368,11 @@ TEST_CASE("A conversation goes on on another device when its own is lost") {
   std::vector<std::byte> kept;
   std::string said;
   {
-    VulkanHost host;
-    HostDevice lent = host.lent();
+    VulkanApplication application;
+    ApplicationDevice lent = application.lent();
     bool lost = false;
     lent.queue.submit = [&](VkQueue queue, const VkSubmitInfo& info, VkFence fence) {
-      return lost ? VK_ERROR_DEVICE_LOST : host.vk.vkQueueSubmit(queue, 1, &info, fence);
+      return lost ? VK_ERROR_DEVICE_LOST : application.vk.vkQueueSubmit(queue, 1, &info, fence);
     };
     TextGenerator generator(adopt_device(lent), small_decoder().string(), {.context = 64});
     said = prompt + generator.generate(prompt, options).text;
@@ -385,8 +390,8 @@ TEST_CASE("A conversation goes on on another device when its own is lost") {
     lost = false;  // the library still counts the device as lost
     CHECK(kind_of_failure() == DeviceError::Kind::kLost);
   }
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 64});
   CHECK(generator.load_cache(kept) > 8);
   const Generation found = generator.generate(said, options);

@@ -10,11 +10,11 @@
 #include "models/vision/image_copies.h"
 #include "runtime/device.h"
 #include "runtime/transfer.h"
+#include "tests/application_destination.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/image_destination.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -31,12 +31,12 @@ constexpr Format kFormats[] = {{VK_FORMAT_R32_SFLOAT, 4},     {VK_FORMAT_R16_SFL
                                {VK_FORMAT_R8_UNORM, 1},       {VK_FORMAT_R16_UNORM, 2},
                                {VK_FORMAT_R8G8B8A8_UNORM, 4}, {VK_FORMAT_B8G8R8A8_UNORM, 4}};
 
-bool can_copy_into(const VulkanHost& host, VkFormat format) {
+bool can_copy_into(const VulkanApplication& application, VkFormat format) {
   const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceFormatProperties>(
-      host.physical.get_instance_proc_addr(host.physical.instance,
-                                           "vkGetPhysicalDeviceFormatProperties"));
+      application.physical.get_instance_proc_addr(application.physical.instance,
+                                                  "vkGetPhysicalDeviceFormatProperties"));
   VkFormatProperties properties;
-  ask(host.physical.physical_device, format, &properties);
+  ask(application.physical.physical_device, format, &properties);
   constexpr VkFormatFeatureFlags kBoth =
       VK_FORMAT_FEATURE_TRANSFER_DST_BIT | VK_FORMAT_FEATURE_TRANSFER_SRC_BIT;
   return (properties.optimalTilingFeatures & kBoth) == kBoth;
@@ -76,8 +76,8 @@ double most_off(const Format& format) {
 }  // namespace
 
 TEST_CASE("Numbers become texels of every format, a part of the rows at a time") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   constexpr uint32_t kRows = 11, kColumns = 13, kStride = 16;
   std::mt19937 random(5);
   std::uniform_real_distribution<float> drawn(-0.1f, 1.1f);
@@ -91,14 +91,15 @@ TEST_CASE("Numbers become texels of every format, a part of the rows at a time")
   for (const uint32_t at_once : {kRows, 3u, 1u}) {
     ImageCopies copies(*device, {.rows = at_once, .stride = kStride});
     for (const Format& format : kFormats) {
-      if (!can_copy_into(host, format.format)) continue;
+      if (!can_copy_into(application, format.format)) continue;
       // Two copies in one command buffer, one below the other: the second waits before it reuses
       // the first one's memory.
-      ImageDestination destination(host, format.format, format.bytes, {kColumns + 2, 2 * kRows});
+      ImageDestination destination(application, format.format, format.bytes,
+                                   {kColumns + 2, 2 * kRows});
       const uint64_t allocations = device->counters().allocations,
                      pipelines = device->counters().pipelines;
       run_commands(*device, [&](VkCommandBuffer commands) {
-        HostImage to = destination.to;
+        ApplicationImage to = destination.to;
         to.offset = {2, 0};
         copies.record(commands, rows, to, "numbers");
         to.layout = to.final_layout;
@@ -123,8 +124,8 @@ TEST_CASE("Numbers become texels of every format, a part of the rows at a time")
 }
 
 TEST_CASE("An attention map in an image of 8 bits is that in a buffer, rounded") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
   AttentionTask task(translator, translator.translate("He has two dogs."));
   finish(task);
@@ -132,7 +133,7 @@ TEST_CASE("An attention map in an image of 8 bits is that in a buffer, rounded")
   const uint64_t size = uint64_t{extent.width} * extent.height;
   const AttentionMap map = {AttentionKind::kCross, 1, 2};
   const Destination floats(*device, size);
-  ImageDestination destination(host, VK_FORMAT_R8_UNORM, 1, extent);
+  ImageDestination destination(application, VK_FORMAT_R8_UNORM, 1, extent);
   run_commands(*device, [&](VkCommandBuffer commands) {
     task.record_attention(commands, floats.buffer, map);
     task.record_attention(commands, destination.to, map);
@@ -144,7 +145,7 @@ TEST_CASE("An attention map in an image of 8 bits is that in a buffer, rounded")
              most_off({VK_FORMAT_R8_UNORM, 1});
   CHECK(wrong == 0);
 
-  HostImage other = destination.to;
+  ApplicationImage other = destination.to;
   other.format = VK_FORMAT_R8G8B8A8_SRGB;
   CHECK_THROWS_AS(
       run_commands(*device,

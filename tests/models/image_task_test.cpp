@@ -8,11 +8,11 @@
 
 #include "mulciber/error.h"
 #include "runtime/device.h"
+#include "tests/application_destination.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/image_destination.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -44,9 +44,10 @@ void record_in_slices(Device& device, FrameTask& task, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("An image's vector, states and maps go into the host's memory, however it is cut") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE(
+    "An image's vector, states and maps go into the application's memory, however it is cut") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   ImageEncoder encoder(device, digits());
   const Image image = drawn_image(20, 30, 1);
   for (const bool normalize : {false, true}) {
@@ -70,7 +71,7 @@ TEST_CASE("An image's vector, states and maps go into the host's memory, however
         task.record_vector(commands, vector.buffer);
         task.record_states(commands, state.buffer);
         for (uint32_t map = 0; map < maps.layers * maps.heads; ++map) {
-          HostBuffer part = all.buffer;
+          ApplicationBuffer part = all.buffer;
           part.offset += map * grid * sizeof(float);
           part.size = grid * sizeof(float);
           task.record_attention(commands, part, {map / maps.heads, map % maps.heads, {}});
@@ -87,9 +88,9 @@ TEST_CASE("An image's vector, states and maps go into the host's memory, however
   }
 }
 
-TEST_CASE("A grid of patches goes into the host's image, of the token that is asked for") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE("A grid of patches goes into the application's image, of the token that is asked for") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   ImageEncoder encoder(device, digits());
   ImageTask task(encoder, drawn_image(32, 32, 2), {.attention = true});
   finish(task);
@@ -98,7 +99,7 @@ TEST_CASE("A grid of patches goes into the host's image, of the token that is as
   for (const std::optional<uint32_t> patch :
        {std::optional<uint32_t>{}, std::optional<uint32_t>{0}, std::optional<uint32_t>{3}}) {
     const PatchMap map = {task.layers() - 1, 1, patch};
-    ImageDestination destination(host, VK_FORMAT_R32_SFLOAT, 4, grid);
+    ImageDestination destination(application, VK_FORMAT_R32_SFLOAT, 4, grid);
     const Destination floats(*device, patches);
     run_commands(*device, [&](VkCommandBuffer commands) {
       task.record_attention(commands, destination.to, map);
@@ -113,9 +114,9 @@ TEST_CASE("A grid of patches goes into the host's image, of the token that is as
   }
 }
 
-TEST_CASE("Pixels of the host's own are read where they are") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE("Pixels of the application's own are read where they are") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   ImageEncoder encoder(device, digits());
   // The image has the model's own size, so nothing is resized.
   const Image image = encoder.attention(drawn_image(32, 32, 3)).seen;
@@ -130,7 +131,7 @@ TEST_CASE("Pixels of the host's own are read where they are") {
   record_in_slices(*device, task, 4);
   CHECK(task.result().values == encoder.embed(image).values);
 
-  HostBuffer small = pixels.buffer;
+  ApplicationBuffer small = pixels.buffer;
   small.size -= 4;
   CHECK_THROWS_AS(ImageTask(encoder, small, {image.width, image.height}), SettingError);
   CHECK_THROWS_AS(ImageTask(encoder, pixels.buffer, {image.width + 1, image.height}), SettingError);
@@ -138,8 +139,8 @@ TEST_CASE("Pixels of the host's own are read where they are") {
 }
 
 TEST_CASE("What a task of an image does not have is refused with the reason") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   ImageEncoder encoder(device, digits());
   ImageTask task(encoder, drawn_image(32, 32, 5), {.attention = true});
   const VkExtent2D grid = task.patches();

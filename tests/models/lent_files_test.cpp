@@ -160,7 +160,7 @@ TEST_CASE("Functions that fail or sizes that are wrong are one error that names 
   for (const char* name : {"config.json", "model.safetensors", "source.spm", "vocab.json"}) {
     INFO(name);
     CHECK_THAT(message(name, [&](LentFile& file) { file.read = fewer; }),
-               ContainsSubstring(name) && ContainsSubstring("the host's function gave"));
+               ContainsSubstring(name) && ContainsSubstring("the application's function gave"));
     CHECK_THAT(message(name, [&](LentFile& file) { file.read = more; }), ContainsSubstring(name));
     CHECK_THAT(message(name, [&](LentFile& file) { file.size += 4; }), ContainsSubstring(name));
     CHECK_THAT(message(name, [&](LentFile& file) { file.size -= 4; }), ContainsSubstring(name));
@@ -183,9 +183,9 @@ TEST_CASE("Functions that fail or sizes that are wrong are one error that names 
   CHECK(shared_device().memory().reserved() <= before);
   auto list = pack.behind_functions();
   list.front().read = [](uint64_t, std::span<std::byte>) -> size_t {
-    throw std::runtime_error("of the host");
+    throw std::runtime_error("of the application");
   };
-  CHECK_THROWS_WITH(open_model(list), "of the host");
+  CHECK_THROWS_WITH(open_model(list), "of the application");
   list = pack.in_memory();
   list.push_back(list.front());
   CHECK_THAT(model_error([&] { (void)open_model(list); }).value_or(""),

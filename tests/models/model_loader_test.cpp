@@ -4,11 +4,11 @@
 #include <thread>
 
 #include "runtime/device.h"
+#include "tests/application_destination.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/batch_generator.h"
 #include "mulciber/embedding.h"
@@ -41,8 +41,8 @@ size_t load_steps(ModelLoader& loader, uint64_t bytes) {
 }  // namespace
 
 TEST_CASE("Models that were loaded in slices compute the bits of others, beside other work") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   const GenerateOptions options = {.max_new_tokens = 8, .ignore_end = true};
   Translator whole(device, bundled_model());
   const Translation expected = whole.translate(kLoaderText);
@@ -92,8 +92,8 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
 }
 
 TEST_CASE("A load that is not wanted any more gives its memory back") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   device->memory().trim();
   const uint64_t reserved = device->memory().reserved();
   {
@@ -112,15 +112,15 @@ TEST_CASE("A load that is not wanted any more gives its memory back") {
   // A limit of exactly what the model takes is enough, both before and after it is loaded.
   GeneratorOptions enough;
   enough.load.memory_limit =
-      requirements(host.physical, *open_model(bundled_model())).memory.weight_bytes;
+      requirements(application.physical, *open_model(bundled_model())).memory.weight_bytes;
   ModelLoader loader(device, open_model(bundled_model()), enough);
   load_steps(loader, 8 << 20);
   CHECK_NOTHROW(loader.translator());
 }
 
 TEST_CASE("Once its pipelines are warm, making and running a task compiles none") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   TextGenerator generator(device, small_decoder().string(), {.context = 96});
   const TranslateOptions options = {.beams = 4};
@@ -156,8 +156,8 @@ TEST_CASE("Once its pipelines are warm, making and running a task compiles none"
 }
 
 TEST_CASE("Once its pipelines are warm, a batch compiles none") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   BatchGenerator batch(device, open_model(small_decoder().string()),
                        {.generator = {.context = 96, .sequences = 4}});
   PipelineWarmup warmup(batch);
@@ -183,8 +183,8 @@ TEST_CASE("Once its pipelines are warm, a batch compiles none") {
 }
 
 TEST_CASE("Once their pipelines are warm, tasks of attention and vectors compile none") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, bundled_model());
   TextGenerator generator(device, small_decoder().string(), {.context = 96});
   TextEncoder encoder(device, small_encoder());
@@ -215,8 +215,8 @@ TEST_CASE("Once their pipelines are warm, tasks of attention and vectors compile
 }
 
 TEST_CASE("Loading in slices and warming in C are those in C++") {
-  VulkanHost host;
-  const HostDevice lent = host.lent();
+  VulkanApplication application;
+  const ApplicationDevice lent = application.lent();
   MulciberContext* c = nullptr;
   REQUIRE(mulciber_create_context(&c) == MULCIBER_OK);
   const MulciberPhysicalDevice physical = {

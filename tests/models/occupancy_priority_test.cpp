@@ -7,7 +7,7 @@
 #include "runtime/device.h"
 #include "tests/catch.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -78,12 +78,12 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_entry(VkInstance instance, con
 }  // namespace
 
 TEST_CASE("What a GPU's units are shared by is told to every command buffer, and taken back") {
-  VulkanHost host;
-  HostDevice lent = host.lent();
+  VulkanApplication application;
+  ApplicationDevice lent = application.lent();
   // The chain of enabled features, with this feature in front.
   VkPhysicalDeviceComputeOccupancyPriorityFeaturesNV occupancy{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COMPUTE_OCCUPANCY_PRIORITY_FEATURES_NV,
-      host.asked.features->pNext, VK_TRUE};
+      application.asked.features->pNext, VK_TRUE};
   VkPhysicalDeviceFeatures2 enabled{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &occupancy, {}};
   lent.enabled_features = &enabled;
   lent.enabled_extensions.emplace_back(VK_NV_COMPUTE_OCCUPANCY_PRIORITY_EXTENSION_NAME);
@@ -107,7 +107,7 @@ TEST_CASE("What a GPU's units are shared by is told to every command buffer, and
   CHECK(describe(*device).occupancy_priority == 0.25f);
   Translator translator(device, model);
   TranslationTask task(translator, "He has two dogs.");
-  HostCommands commands(host);
+  ApplicationCommands commands(application);
   FrameSlice slice;
   commands.run([&](VkCommandBuffer buffer) { slice = task.record(buffer, 0); });
   task.completed(slice.number);
@@ -122,8 +122,8 @@ TEST_CASE("What a GPU's units are shared by is told to every command buffer, and
 }
 
 TEST_CASE("A device without occupancy priorities says so") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent(), {.occupancy_priority = 0.25f});
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent(), {.occupancy_priority = 0.25f});
   const bool known = device->capabilities().occupancy_priority;
   CHECK(describe(*device).occupancy_priority == (known ? 0.25f : 0.5f));
 }

@@ -68,7 +68,7 @@ TEST_CASE("Searches with several ends and forbidden sequences find what transfor
   CHECK(changed > cases.size() / 2);  // the rules change answers
 }
 
-TEST_CASE("A host forbids sequences besides the model's own") {
+TEST_CASE("An application forbids sequences besides the model's own") {
   Translator translator({std::shared_ptr<Device>(), &shared_device()}, small_marian().string());
   const std::string text = "A dog runs.";
   const Ids plain = translator.translate(text, {.beams = 3, .max_new_tokens = 12}).ids;

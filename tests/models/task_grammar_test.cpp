@@ -8,12 +8,12 @@
 #include "mulciber/error.h"
 #include "mulciber/mulciber_c.h"
 #include "runtime/device.h"
+#include "tests/application_destination.h"
 #include "tests/c_session.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/model_error.h"
 #include "tests/small_decoder.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -31,7 +31,8 @@ const std::string kTaskPrompt = "The red hammer and the blue nails of the old ho
 
 /// Runs a task to its end in slices of random budgets, recorded or submitted, and checks that
 /// nothing is allocated or compiled.
-void run_at_random(Device& device, HostCommands& commands, FrameTask& task, std::mt19937& random) {
+void run_at_random(Device& device, ApplicationCommands& commands, FrameTask& task,
+                   std::mt19937& random) {
   const uint64_t allocations = device.counters().allocations,
                  pipelines = device.counters().pipelines;
   const bool records = random() % 2 == 0;
@@ -61,9 +62,9 @@ void check_same_generation(const Generation& found, const Generation& expected) 
 }  // namespace
 
 TEST_CASE("An answer by a grammar in slices is that of the whole call") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
-  HostCommands commands(host);
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  ApplicationCommands commands(application);
   TextGenerator whole(device, small_decoder().string(), {.context = 128}),
       cut(device, small_decoder().string(), {.context = 128});
   std::mt19937 random(5);
@@ -104,9 +105,9 @@ TEST_CASE("An answer by a grammar in slices is that of the whole call") {
 }
 
 TEST_CASE("Logits in slices stand as the grammar leaves them") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
-  HostCommands commands(host);
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  ApplicationCommands commands(application);
   TextGenerator generator(device, small_decoder().string(), {.context = 64});
   const uint32_t vocabulary = generator.vocabulary();
   const Destination logits(*device, uint64_t{8} * vocabulary);
@@ -125,8 +126,8 @@ TEST_CASE("Logits in slices stand as the grammar leaves them") {
 }
 
 TEST_CASE("A task ends in an error where no token leads on in its grammar, and its model goes on") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 64}),
       fresh(device, small_decoder().string(), {.context = 64});
   // Rules nest deeper than masks follow, after the first token.
@@ -160,7 +161,8 @@ TEST_CASE("Answers by a grammar in C are those in C++") {
   MulciberGenerator* generator = nullptr;
   REQUIRE(mulciber_load_generator(c, session.device, session.model, &load, &generator) ==
           MULCIBER_OK);
-  TextGenerator same(adopt_device(session.host.lent()), small_decoder().string(), {.context = 64});
+  TextGenerator same(adopt_device(session.application.lent()), small_decoder().string(),
+                     {.context = 64});
   const std::pair<MulciberGrammarKind, const char*> texts[] = {
       {MULCIBER_GRAMMAR_JSON_SCHEMA, kTaskSchema},
       {MULCIBER_GRAMMAR_JSON_OBJECT, nullptr},

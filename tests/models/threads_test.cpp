@@ -10,7 +10,7 @@
 
 #include "tests/catch.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -73,14 +73,15 @@ void translate_at_once(const std::function<std::shared_ptr<Device>(int)>& adopt)
 }  // namespace
 
 TEST_CASE("Two threads translate on devices of their own") {
-  VulkanHost hosts[2];
-  translate_at_once([&](int thread) { return adopt_device(hosts[thread].lent()); });
+  VulkanApplication applications[2];
+  translate_at_once([&](int thread) { return adopt_device(applications[thread].lent()); });
 }
 
-TEST_CASE("Two threads adopt one device each for itself, and share its queue by the host's lock") {
-  VulkanHost host;
+TEST_CASE(
+    "Two threads adopt one device each for itself, and share its queue by the application's lock") {
+  VulkanApplication application;
   std::mutex queue;
-  HostDevice lent = host.lent();
+  ApplicationDevice lent = application.lent();
   lent.queue.lock = [&] { queue.lock(); };
   lent.queue.unlock = [&] { queue.unlock(); };
   translate_at_once([&](int) { return adopt_device(lent); });

@@ -8,7 +8,7 @@
 #include "runtime/device.h"
 #include "tests/catch.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -38,8 +38,8 @@ void follow(TranslationTask& task, const Look& look) {
 }  // namespace
 
 TEST_CASE("A translation under way tells its best hypothesis and its beams step by step") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
   const TranslateOptions options = {.beams = 4, .n_best = 4};
   const Translation whole = translator.translate(kSentence, options);
@@ -96,8 +96,8 @@ TEST_CASE("A translation under way tells its best hypothesis and its beams step 
 }
 
 TEST_CASE("Scores of hypotheses that go on are those of their beginnings") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
   // With one beam, the score is the sum over the first ids divided by their number.
   TranslationTask task(translator, kSentence, {.beams = 1, .length_penalty = 1});

@@ -26,13 +26,13 @@ const std::vector<std::string> kTexts = {"Why did the smith melt 42 crucibles?",
                                          "iron", "The anvil, the hammer and the forge."};
 
 struct CounterValues {
-  uint64_t allocations, command_buffers, descriptor_writes, pipelines, submissions, host_waits;
+  uint64_t allocations, command_buffers, descriptor_writes, pipelines, submissions, cpu_waits;
 };
 
 CounterValues counters_now() {
   const Counters& counters = shared_device().counters();
   return {counters.allocations, counters.command_buffers, counters.descriptor_writes,
-          counters.pipelines,   counters.submissions,     counters.host_waits};
+          counters.pipelines,   counters.submissions,     counters.cpu_waits};
 }
 
 }  // namespace
@@ -94,14 +94,14 @@ TEST_CASE("A decode step allocates, records and writes nothing, and waits once")
     const uint64_t done = translator.statistics().decoder_steps;
     return std::pair(done, CounterValues{after.allocations - before.allocations, 0, 0, 0,
                                          after.submissions - before.submissions,
-                                         after.host_waits - before.host_waits});
+                                         after.cpu_waits - before.cpu_waits});
   };
   const auto [few_steps, few] = run(3);
   const auto [many_steps, many] = run(14);
   REQUIRE(many_steps > few_steps);
   CHECK(many.allocations == few.allocations);
   // There are three decoder layers but one wait per step: the CPU waits for tokens, not for layers.
-  CHECK(many.host_waits - few.host_waits <= many_steps - few_steps);
+  CHECK(many.cpu_waits - few.cpu_waits <= many_steps - few_steps);
 }
 
 TEST_CASE("Length limit, banned ids and head masks need no new recording") {

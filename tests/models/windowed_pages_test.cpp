@@ -7,8 +7,8 @@
 #include "models/core/token_probabilities.h"
 #include "mulciber/embedding.h"
 #include "runtime/device.h"
+#include "tests/application_destination.h"
 #include "tests/batch_requests.h"
-#include "tests/host_destination.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;

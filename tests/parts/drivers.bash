@@ -5,7 +5,7 @@
 # all here; without the variable, as in `ctest --test-dir build`, every case runs. MULCIBER_SHARE=I,N takes the I-th
 # setting, and every N-th behind it, of tests that go through many: lavapipe runs all, the other parts share them.
 
-# Tests of the host side alone say nothing new under another mask or layer; nor do mutants, barriers taken out and
+# Tests of the CPU side alone say nothing new under another mask or layer; nor do mutants, barriers taken out and
 # recorded vectors, which run in full without.
 beside_devices="attention_page|barriers|chat|config|inspect|layering|mutants|safetensors|token|vectors"
 device_tests=(-L unit -E "^($beside_devices)")
@@ -30,10 +30,10 @@ every kernel row over its cases, the mutants and the recorded vectors"
   fi
   MULCIBER_CASE_STEP=16 on_driver lvp run_ctest lavapipe build
 }
-# Mutants, recorded vectors, failing calls, draft tokens, files of adapters, the server, the options of commands and what a host
-# does around a network are slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
+# Mutants, recorded vectors, failing calls, draft tokens, files of adapters, the server, the options of commands and what an
+# application does around a network are slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
 slow_tests="attention_restart batch_pages batch_preemption batch_drafts batch_search c_attention c_interface c_model embedding faults"
-slow_tests+=" folded_appends host_outputs lora_families lora_formats lora_requests model_loader mutants self_test speculation"
+slow_tests+=" folded_appends application_outputs lora_families lora_formats lora_requests model_loader mutants self_test speculation"
 slow_tests+=" task_grammar threads vectors conformance_attention conformance_block conformance_matmul conformance_rowwise"
 slow_scripts="attention_page attention_texture chat checkpoints compare_server compiler_cache conform dialogue encoders"
 slow_scripts+=" frame_budget generate images kernels languages lora memory not_finite padded_vocabulary page pinned_shaders pull real_models score"

@@ -1,5 +1,5 @@
-# What GPUs choose, run without one, for test.sh to source: a Vulkan driver that computes on the host's cores with as
-# many lanes as their subgroups have, and says that it is a discrete GPU. Rows, host code and tuner are then theirs.
+# What GPUs choose, run without one, for test.sh to source: a Vulkan driver that computes on the CPU's cores with as
+# many lanes as their subgroups have, and says that it is a discrete GPU. Rows, CPU code and tuner are then theirs.
 
 gpu_icd='' gpu_cache='' gpu_order=0 gpu_env=()
 
@@ -73,7 +73,7 @@ gpu_classifies() { gpu_says "5 0." classify -m assets/vit-digits assets/vit-digi
 gpu_reads() { gpu_says 31977 read -m assets/digit-strings assets/digit-strings/string.png; }
 
 # The program that embeds the library says what the command says.
-gpu_host_task() {
+gpu_application_task() {
   cmake --build build -j "$jobs" --target embed_minimal graph_attention &&
     [[ $(gpu build/examples/embed_minimal assets/en-de "A dog runs through the snow.") == \
       "Ein Hund rennt durch den Schnee." ]] &&
@@ -177,7 +177,7 @@ run_gpu() {
   check "gpu: the self-test begins" self_test_begins
   gpu_models
   check "gpu: the server" gpu_server
-  check "gpu: a host's task" gpu_host_task
+  check "gpu: an application's task" gpu_application_task
   if [[ $size != all ]]; then
     check "gpu: an eighth of the rows" gpu_rows 0 0 8 head
     check "gpu: another eighth, subgroups descending" gpu_rows 1 4 8 tail

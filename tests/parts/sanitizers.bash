@@ -11,7 +11,7 @@ sanitized_build() {
     "${compiler[@]}"
 }
 
-# Rows over their cases tell of shaders; what the host does for them, layers and models do as well.
+# Rows over their cases tell of shaders; what the CPU does for them, layers and models do as well.
 run_sanitizers() {
   sanitized_build mulciber_tests || return 0
   MULCIBER_CASE_STEP=80 MULCIBER_SHARE=2,3 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \

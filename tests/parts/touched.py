@@ -21,7 +21,7 @@ TABLE = [
     (r"shaders/(.*\.(comp|glsl|h)|kernels\.def)", "rows"),
     (r"ops/.*", "rows"),
     (r"conformance/(ops/.*|bounds\.cpp|compare\.cpp)", "rows"),
-    (r"runtime/.*", "tests", "device", "host_copy", "program", "selection", "slices", "layers", "cli_commands"),
+    (r"runtime/.*", "tests", "device", "application_copy", "program", "selection", "slices", "layers", "cli_commands"),
     (r"layers/.*", "tests", "attention_test", "layers", "mixture_of_experts", "recurrent", "rope", "state_space"),
     (r"base/.*", "fuzz", EVERY),
     (r"checkpoints/(gguf|tensor_values|checkpoint|mapped_file|model_file).*", "fuzz", "gguf"),

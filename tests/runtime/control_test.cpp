@@ -61,7 +61,7 @@ TEST_CASE("Arrays of control stand one after the other, structs at multiples of 
   CHECK_THROWS_AS(ControlWords(8).get(entries), std::out_of_range);
 }
 
-TEST_CASE("Arrays are added at the end of the host's copy") {
+TEST_CASE("Arrays are added at the end of the CPU's copy") {
   ControlWords words(2, 7);
   const ControlArray<float> factors = words.append(std::vector{0.25f, 0.5f});
   const ControlArray<Entry> entries = words.append(std::vector<Entry>{{1, 0.5f, 2}});

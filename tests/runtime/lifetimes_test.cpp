@@ -5,14 +5,14 @@
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
 
 TEST_CASE("A trimmed translator holds what it held when it was loaded, and goes on") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   Translator translator(device, (source_dir() / "assets/en-de").string());
   const uint64_t loaded = device->memory().used();
   const std::string text = "The old house stands near the river.";
@@ -44,8 +44,8 @@ TEST_CASE("A trimmed translator holds what it held when it was loaded, and goes 
 }
 
 TEST_CASE("Tasks go on when their model and device were let go of") {
-  VulkanHost host;
-  auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  auto device = adopt_device(application.lent());
   const std::string text = "The old house stands near the river.", prompt = "The red hammer";
   const GenerateOptions options = {.max_new_tokens = 6, .ignore_end = true};
   auto translator = std::make_unique<Translator>(device, (source_dir() / "assets/en-de").string());

@@ -71,12 +71,12 @@ TEST_CASE("A program computes the same in every replay and records nothing anew"
   chain.program->run();
 
   Counts before(device.counters());
-  uint64_t waits = device.counters().host_waits, submissions = device.counters().submissions;
+  uint64_t waits = device.counters().cpu_waits, submissions = device.counters().submissions;
   for (int i = 0; i < 10; ++i) chain.program->submit();
   device.wait(chain.program->submit());
   CHECK(Counts(device.counters()) == before);
   CHECK(device.counters().submissions - submissions <= 11 * chain.program->layer_count());
-  CHECK(device.counters().host_waits - waits <= 11 * chain.program->layer_count());
+  CHECK(device.counters().cpu_waits - waits <= 11 * chain.program->layer_count());
   CHECK(chain.result(device) == 21);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("Submissions are bounded by time and results do not depend on it") {
   CHECK(submissions_at(1e6) == 1);
 }
 
-TEST_CASE("A program records into a host's command buffer") {
+TEST_CASE("A program records into an application's command buffer") {
   Device& device = tests::shared_device();
   Chain chain(device, 2, 3);
   VkCommandBuffer commands = device.allocate_command_buffer();

@@ -12,7 +12,7 @@
 #include "ops/elementwise.h"
 #include "tests/catch.h"
 #include "tests/device.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 using namespace mulciber;
 
@@ -86,8 +86,8 @@ PFN_vkVoidFunction address_with_two_families(VkInstance instance, const char* na
 }  // namespace
 
 TEST_CASE("A queue whose family has no timestamps is not asked for them") {
-  tests::VulkanHost host;
-  HostDevice lent = host.lent();
+  tests::VulkanApplication application;
+  ApplicationDevice lent = application.lent();
   REQUIRE(lent.queue.family == 0);
   CHECK(adopt_device(lent)->capabilities().timestamp_period > 0);
   lent.physical.get_instance_proc_addr = address_with_two_families;
@@ -105,7 +105,7 @@ TEST_CASE("A queue whose family has no timestamps is not asked for them") {
 }
 
 #ifndef NDEBUG
-TEST_CASE("A run that goes while a host may still run its slices says so") {
+TEST_CASE("A run that goes while an application may still run its slices says so") {
   Device& device = tests::shared_device();
   const Buffer values = device.memory().allocate(4096, MemoryUsage::kActivations);
   Program program = additions(device, values, 2);

@@ -60,15 +60,13 @@ MULCIBER_API MulciberStatus mulciber_attention_extent(MulciberContext* context, 
 MULCIBER_API MulciberStatus mulciber_record_attention_image(MulciberContext* context,
                                                             MulciberTask* task,
                                                             VkCommandBuffer commands,
-                                                            const MulciberHostImage* image,
+                                                            const MulciberApplicationImage* image,
                                                             const MulciberAttentionMap* map);
 
 /* Records a copy of a map: floats, row after row. */
-MULCIBER_API MulciberStatus mulciber_record_attention_buffer(MulciberContext* context,
-                                                             MulciberTask* task,
-                                                             VkCommandBuffer commands,
-                                                             const MulciberHostBuffer* buffer,
-                                                             const MulciberAttentionMap* map);
+MULCIBER_API MulciberStatus mulciber_record_attention_buffer(
+    MulciberContext* context, MulciberTask* task, VkCommandBuffer commands,
+    const MulciberApplicationBuffer* buffer, const MulciberAttentionMap* map);
 
 /* ---- Deprecated names of version 0.1 ---- */
 

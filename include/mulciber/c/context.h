@@ -23,7 +23,8 @@ typedef enum MulciberStatus {
   MULCIBER_ERROR_KERNEL = 5,        /* no kernel serves, or the driver refused one */
   MULCIBER_ERROR_SETTING = 6,       /* an invalid option, argument or order of calls */
   MULCIBER_ERROR_MODEL = 7,         /* a file or text that cannot be used */
-  MULCIBER_ERROR_HOST = 8,          /* another exception, such as one of a callback */
+  MULCIBER_ERROR_APPLICATION = 8,   /* another exception, such as one of a callback */
+  MULCIBER_ERROR_HOST MULCIBER_DEPRECATED("use MULCIBER_ERROR_APPLICATION") = 8,
   MULCIBER_STATUS_MAX = 0x7fffffff
 } MulciberStatus;
 

@@ -35,14 +35,15 @@ typedef struct MulciberPromptPart {
   uint32_t tokens;  /* 0: the part is a text */
   const char* text; /* NULL where there are tokens */
   /* Otherwise `tokens` rows of mulciber_generator_width() floats in place of a text. */
-  const MulciberHostBuffer* embeddings;
+  const MulciberApplicationBuffer* embeddings;
 } MulciberPromptPart;
 
 /* Ring buffers of rows, made with VK_BUFFER_USAGE_TRANSFER_DST_BIT; NULL: not written. */
 typedef struct MulciberGenerationOutputs {
   uint32_t size;
-  const MulciberHostBuffer* logits; /* mulciber_vocabulary() floats for each token of the answer */
-  const MulciberHostBuffer* states; /* mulciber_generator_width() floats for each token */
+  /* mulciber_vocabulary() floats for each token of the answer. */
+  const MulciberApplicationBuffer* logits;
+  const MulciberApplicationBuffer* states; /* mulciber_generator_width() floats for each token */
 } MulciberGenerationOutputs;
 
 typedef struct MulciberGenerateInfo {

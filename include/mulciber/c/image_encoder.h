@@ -29,7 +29,7 @@ typedef struct MulciberImage {
   /* Otherwise, rgb NULL: pixels in the model's input size, for instance those of a frame, as
    * R8G8B8A8 without padding, in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the
    * first slice copies. */
-  const MulciberHostBuffer* pixels;
+  const MulciberApplicationBuffer* pixels;
 } MulciberImage;
 
 typedef struct MulciberImageInfo {
@@ -75,14 +75,14 @@ typedef struct MulciberPatchMap {
 MULCIBER_API MulciberStatus mulciber_record_patches_image(MulciberContext* context,
                                                           MulciberTask* task,
                                                           VkCommandBuffer commands,
-                                                          const MulciberHostImage* image,
+                                                          const MulciberApplicationImage* image,
                                                           const MulciberPatchMap* map);
 
 /* Records a copy of a map: floats, row after row. */
 MULCIBER_API MulciberStatus mulciber_record_patches_buffer(MulciberContext* context,
                                                            MulciberTask* task,
                                                            VkCommandBuffer commands,
-                                                           const MulciberHostBuffer* buffer,
+                                                           const MulciberApplicationBuffer* buffer,
                                                            const MulciberPatchMap* map);
 
 /* ---- Deprecated names of version 0.1 ---- */
@@ -99,9 +99,10 @@ MULCIBER_API MulciberStatus mulciber_begin_picture(MulciberContext* context,
                                                    MulciberTask** task);
 
 MULCIBER_DEPRECATED("use mulciber_begin_image and MulciberImage::pixels")
-MULCIBER_API MulciberStatus mulciber_begin_picture_of_pixels(
-    MulciberContext* context, MulciberImageEncoder* encoder, const MulciberHostBuffer* pixels,
-    const VkExtent2D* extent, const MulciberImageInfo* info, MulciberTask** task);
+MULCIBER_API MulciberStatus
+mulciber_begin_picture_of_pixels(MulciberContext* context, MulciberImageEncoder* encoder,
+                                 const MulciberApplicationBuffer* pixels, const VkExtent2D* extent,
+                                 const MulciberImageInfo* info, MulciberTask** task);
 
 typedef MulciberImageReport MulciberPictureReport MULCIBER_DEPRECATED("use MulciberImageReport");
 

@@ -10,7 +10,7 @@ extern "C" {
 
 /* An image made with VK_IMAGE_USAGE_TRANSFER_DST_BIT. The copy includes layout transitions and
  * barriers. */
-typedef struct MulciberHostImage {
+typedef struct MulciberApplicationImage {
   uint32_t size;
   VkImage image;
   VkFormat format;   /* VK_FORMAT_R32_SFLOAT */
@@ -27,18 +27,25 @@ typedef struct MulciberHostImage {
    * the copy records its half of the ownership transfers, the application the other. */
   VkBool32 changes_family;
   uint32_t queue_family;
-} MulciberHostImage;
+} MulciberApplicationImage;
 
 /* A buffer made with VK_BUFFER_USAGE_TRANSFER_DST_BIT. */
-typedef struct MulciberHostBuffer {
+typedef struct MulciberApplicationBuffer {
   uint32_t size;
   VkBuffer buffer;
   VkDeviceSize offset, bytes;  /* offset: a multiple of 4 */
-  VkPipelineStageFlags stages; /* see MulciberHostImage */
+  VkPipelineStageFlags stages; /* see MulciberApplicationImage */
   VkAccessFlags accesses;
   VkBool32 changes_family;
   uint32_t queue_family;
-} MulciberHostBuffer;
+} MulciberApplicationBuffer;
+
+/* ---- Deprecated names of version 0.1 ---- */
+
+typedef MulciberApplicationImage MulciberHostImage
+    MULCIBER_DEPRECATED("use MulciberApplicationImage");
+typedef MulciberApplicationBuffer MulciberHostBuffer
+    MULCIBER_DEPRECATED("use MulciberApplicationBuffer");
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,7 @@ typedef struct MulciberEmbedInfo {
   const char* prompt;   /* prefix of every text; NULL: from the model's files */
   /* For tasks, instead of a text: `tokens` token embeddings of mulciber_embedding_width() floats,
    * in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first slice copies. */
-  const MulciberHostBuffer* embeddings;
+  const MulciberApplicationBuffer* embeddings;
   uint32_t tokens;
 } MulciberEmbedInfo;
 
@@ -55,7 +55,7 @@ MULCIBER_API uint32_t mulciber_embedding_tokens(const MulciberTask* task);
 
 MULCIBER_DEPRECATED("use mulciber_begin_embedding and MulciberEmbedInfo::embeddings")
 MULCIBER_API MulciberStatus mulciber_begin_embedding_of_rows(
-    MulciberContext* context, MulciberTextEncoder* encoder, const MulciberHostBuffer* rows,
+    MulciberContext* context, MulciberTextEncoder* encoder, const MulciberApplicationBuffer* rows,
     uint32_t tokens, const MulciberEmbedInfo* info, MulciberTask** task);
 
 #ifdef __cplusplus

@@ -14,10 +14,10 @@ extern "C" {
  * mulciber_describe_image() gives. */
 MULCIBER_API MulciberStatus mulciber_record_vector(MulciberContext* context, MulciberTask* task,
                                                    VkCommandBuffer commands,
-                                                   const MulciberHostBuffer* buffer);
+                                                   const MulciberApplicationBuffer* buffer);
 MULCIBER_API MulciberStatus mulciber_record_states(MulciberContext* context, MulciberTask* task,
                                                    VkCommandBuffer commands,
-                                                   const MulciberHostBuffer* buffer);
+                                                   const MulciberApplicationBuffer* buffer);
 
 /* Writes the floats of the embedding. The task must be done, and not cancelled. */
 MULCIBER_API MulciberStatus mulciber_vector(MulciberContext* context, MulciberTask* task,

@@ -1,4 +1,4 @@
-#include "drawing_host.h"
+#include "drawing_application.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,14 +10,14 @@ void check(VkResult result, const char* call) {
   std::exit(1);
 }
 
-DrawingHost::DrawingHost(const mulciber::OpenModel& model) {
-  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
-  application.apiVersion = VK_API_VERSION_1_2;
+DrawingApplication::DrawingApplication(const mulciber::OpenModel& model) {
+  VkApplicationInfo application_info{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application_info.apiVersion = VK_API_VERSION_1_2;
   VkInstanceCreateInfo instance_info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-  instance_info.pApplicationInfo = &application;
+  instance_info.pApplicationInfo = &application_info;
   check(vkCreateInstance(&instance_info, nullptr, &physical_.instance), "vkCreateInstance");
   physical_.get_instance_proc_addr = vkGetInstanceProcAddr;
-  physical_.api_version = application.apiVersion;
+  physical_.api_version = application_info.apiVersion;
   uint32_t count = 1;
   const VkResult found =
       vkEnumeratePhysicalDevices(physical_.instance, &count, &physical_.physical_device);
@@ -65,7 +65,7 @@ DrawingHost::DrawingHost(const mulciber::OpenModel& model) {
   check(vkCreateFence(device_, &fence_info, nullptr, &fence_), "vkCreateFence");
 }
 
-DrawingHost::~DrawingHost() {
+DrawingApplication::~DrawingApplication() {
   for (; !at_end_.empty(); at_end_.pop_back()) at_end_.back()();
   vkDestroyFence(device_, fence_, nullptr);
   vkDestroyCommandPool(device_, pool_, nullptr);
@@ -73,24 +73,24 @@ DrawingHost::~DrawingHost() {
   vkDestroyInstance(physical_.instance, nullptr);
 }
 
-mulciber::HostDevice DrawingHost::lent() const {
-  mulciber::HostDevice host;
-  host.physical = physical_;
-  host.device = device_;
-  host.queue = {.queue = queue_, .family = family_};
-  host.enabled_extensions = asked_.extensions;
-  host.enabled_features = asked_.features;
-  return host;
+mulciber::ApplicationDevice DrawingApplication::lent() const {
+  mulciber::ApplicationDevice application;
+  application.physical = physical_;
+  application.device = device_;
+  application.queue = {.queue = queue_, .family = family_};
+  application.enabled_extensions = asked_.extensions;
+  application.enabled_features = asked_.features;
+  return application;
 }
 
-VkCommandBuffer DrawingHost::begin() {
+VkCommandBuffer DrawingApplication::begin() {
   VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   check(vkBeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
   return commands_;
 }
 
-void DrawingHost::submit_and_wait() {
+void DrawingApplication::submit_and_wait() {
   check(vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;
@@ -100,8 +100,8 @@ void DrawingHost::submit_and_wait() {
   check(vkResetFences(device_, 1, &fence_), "vkResetFences");
 }
 
-VkDeviceMemory DrawingHost::allocate(const VkMemoryRequirements& needs,
-                                     VkMemoryPropertyFlags properties) {
+VkDeviceMemory DrawingApplication::allocate(const VkMemoryRequirements& needs,
+                                            VkMemoryPropertyFlags properties) {
   VkPhysicalDeviceMemoryProperties types;
   vkGetPhysicalDeviceMemoryProperties(physical_.physical_device, &types);
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
@@ -117,7 +117,8 @@ VkDeviceMemory DrawingHost::allocate(const VkMemoryRequirements& needs,
   return memory;
 }
 
-DrawnImage DrawingHost::make_image(VkExtent2D extent, VkFormat format, VkImageUsageFlags usage) {
+DrawnImage DrawingApplication::make_image(VkExtent2D extent, VkFormat format,
+                                          VkImageUsageFlags usage) {
   DrawnImage made = {.format = format, .extent = extent};
   VkImageCreateInfo info{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
   info.imageType = VK_IMAGE_TYPE_2D;
@@ -147,7 +148,7 @@ DrawnImage DrawingHost::make_image(VkExtent2D extent, VkFormat format, VkImageUs
   return made;
 }
 
-ReadBuffer DrawingHost::make_read_buffer(VkDeviceSize bytes) {
+ReadBuffer DrawingApplication::make_read_buffer(VkDeviceSize bytes) {
   ReadBuffer made;
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = bytes;
@@ -163,7 +164,7 @@ ReadBuffer DrawingHost::make_read_buffer(VkDeviceSize bytes) {
   return made;
 }
 
-VkShaderModule DrawingHost::make_shader(std::span<const uint32_t> code) {
+VkShaderModule DrawingApplication::make_shader(std::span<const uint32_t> code) {
   VkShaderModuleCreateInfo info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   info.codeSize = code.size_bytes();
   info.pCode = code.data();
@@ -173,7 +174,7 @@ VkShaderModule DrawingHost::make_shader(std::span<const uint32_t> code) {
   return made;
 }
 
-std::vector<uint8_t> DrawingHost::read(const DrawnImage& image) {
+std::vector<uint8_t> DrawingApplication::read(const DrawnImage& image) {
   const VkDeviceSize bytes = VkDeviceSize{4} * image.extent.width * image.extent.height;
   const ReadBuffer to = make_read_buffer(bytes);
   const VkCommandBuffer commands = begin();

@@ -1,7 +1,7 @@
 // Copies of results into an application's images and buffers.
 #pragma once
 
-#include "mulciber/host_device.h"
+#include "mulciber/application_device.h"
 #include "runtime/tensor.h"
 #include "runtime/vulkan.h"
 
@@ -20,7 +20,7 @@ class ImageCopy {
   /// Records the barrier before the first part. Throws SettingError when so many rows and columns
   /// do not fit the image.
   ImageCopy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
-            uint32_t rows, uint32_t columns, const HostImage& to, const char* what);
+            uint32_t rows, uint32_t columns, const ApplicationImage& to, const char* what);
   /// Copies rows, the first of them to row `first` of the image. The numbers are texels of the
   /// image's format, and their writes are already visible to transfers.
   void copy(const PaddedRows& from, uint32_t first = 0);
@@ -32,7 +32,7 @@ class ImageCopy {
   const DeviceFunctions& vk_;
   VkCommandBuffer commands_;
   uint32_t lent_family_;
-  HostImage to_;
+  ApplicationImage to_;
 };
 
 /// Record a whole copy. Writes of kernels must be visible to transfers already, which a slice
@@ -41,8 +41,8 @@ class ImageCopy {
 /// lent_family: the queue family of the command buffer. `what`: for messages. Throw SettingError
 /// where the rows do not fit.
 void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
-                 const PaddedRows& from, const HostImage& to, const char* what);
+                 const PaddedRows& from, const ApplicationImage& to, const char* what);
 void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
-                 const PaddedRows& from, const HostBuffer& to, const char* what);
+                 const PaddedRows& from, const ApplicationBuffer& to, const char* what);
 
 }  // namespace mulciber

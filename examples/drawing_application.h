@@ -28,16 +28,16 @@ struct ReadBuffer {
   void* mapped = nullptr;
 };
 
-class DrawingHost {
+class DrawingApplication {
  public:
   /// The first physical device. Ends the program where the model does not fit it, or no queue
   /// family both draws and computes.
-  explicit DrawingHost(const mulciber::OpenModel& model);
-  ~DrawingHost();
-  DrawingHost(const DrawingHost&) = delete;
+  explicit DrawingApplication(const mulciber::OpenModel& model);
+  ~DrawingApplication();
+  DrawingApplication(const DrawingApplication&) = delete;
 
   /// The device for mulciber::adopt_device(), with all that was enabled.
-  mulciber::HostDevice lent() const;
+  mulciber::ApplicationDevice lent() const;
 
   /// Begins the frame's command buffer. There is one frame at a time.
   VkCommandBuffer begin();
@@ -59,7 +59,7 @@ class DrawingHost {
  private:
   VkDeviceMemory allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags properties);
 
-  mulciber::HostPhysicalDevice physical_;
+  mulciber::ApplicationPhysicalDevice physical_;
   mulciber::Requirements asked_;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;

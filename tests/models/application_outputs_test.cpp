@@ -10,11 +10,11 @@
 #include "models/families/open_model.h"
 #include "runtime/device.h"
 #include "runtime/transfer.h"
+#include "tests/application_destination.h"
 #include "tests/catch.h"
-#include "tests/host_destination.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
-#include "tests/vulkan_host.h"
+#include "tests/vulkan_application.h"
 
 #include "mulciber/embedding.h"
 
@@ -30,7 +30,8 @@ std::vector<float> copied(const Destination& from, uint64_t count) {
 }
 
 /// Records slices of random budgets until a task is done. No slice allocates or makes a pipeline.
-void record_at_random(Device& device, HostCommands& commands, FrameTask& task, uint32_t seed) {
+void record_at_random(Device& device, ApplicationCommands& commands, FrameTask& task,
+                      uint32_t seed) {
   std::mt19937 random(seed);
   const uint64_t allocations = device.counters().allocations,
                  pipelines = device.counters().pipelines;
@@ -48,11 +49,11 @@ void record_at_random(Device& device, HostCommands& commands, FrameTask& task, u
 
 }  // namespace
 
-TEST_CASE("A text's vector and states stand in a host's buffers as embed() gives them") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE("A text's vector and states stand in an application's buffers as embed() gives them") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   TextEncoder encoder(device, small_encoder());
-  HostCommands commands(host);
+  ApplicationCommands commands(application);
   const std::string text = "The red hammer strikes the anvil.";
   for (const bool normalize : {false, true}) {
     const EmbedOptions options = {.normalize = normalize};
@@ -76,7 +77,7 @@ TEST_CASE("A text's vector and states stand in a host's buffers as embed() gives
     CHECK(copied(vector, width) == whole.values);
     const EmbedOptions first = {.pooling = Pooling::kFirst, .normalize = false};
     CHECK(copied(states, width) == encoder.embed(text, first).values);
-    HostBuffer small = states.buffer;
+    ApplicationBuffer small = states.buffer;
     small.size -= 4;
     CHECK_THROWS_AS(
         run_commands(*device, [&](VkCommandBuffer buffer) { task.record_states(buffer, small); }),
@@ -90,9 +91,9 @@ TEST_CASE("A text's vector and states stand in a host's buffers as embed() gives
   CHECK_THROWS_AS(EmbeddingTask(encoder, text, {.pooling = Pooling::kPooler}), ModelError);
 }
 
-TEST_CASE("Embeddings from a host's buffer give the vector of the text that they are of") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE("Embeddings from an application's buffer give the vector of the text that they are of") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   const auto model = open_model(small_encoder());
   TextEncoder encoder(device, model);
   const CheckpointTensor* table = nullptr;
@@ -110,31 +111,31 @@ TEST_CASE("Embeddings from a host's buffer give the vector of the text that they
     }
     const Buffer given = device->memory().allocate(rows.size() * 4, MemoryUsage::kActivations);
     upload(*device, given.view(), std::as_bytes(std::span(rows)));
-    HostBuffer from;
+    ApplicationBuffer from;
     from.buffer = given.view().buffer;
     from.offset = given.view().offset;
     from.size = rows.size() * sizeof(float);
     const auto tokens = static_cast<uint32_t>(ids.size());
     EmbeddingTask task(encoder, from, tokens);
-    HostCommands commands(host);
+    ApplicationCommands commands(application);
     record_at_random(*device, commands, task, 4);
     CHECK(task.result().values == encoder.embed(text).values);
     from.size -= 4;
     CHECK_THROWS_AS(EmbeddingTask(encoder, from, tokens), SettingError);
   }
-  HostBuffer none;
+  ApplicationBuffer none;
   CHECK_THROWS_AS(EmbeddingTask(encoder, none, 3), SettingError);
 }
 
 TEST_CASE("Each step leaves the logits that its token was chosen from") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 96});
   const uint64_t vocabulary = generator.vocabulary();
   const GenerateOptions options = {
       .sampling = Sampling{.temperature = 0}, .max_new_tokens = 10, .ignore_end = true};
   const Generation whole = generator.generate(kOutputsPrompt, options);
-  HostCommands commands(host);
+  ApplicationCommands commands(application);
   const auto logits_of = [&](uint32_t rows, uint32_t seed) {
     const Destination to(*device, rows * vocabulary);
     TextGenerator fresh(device, small_decoder().string(), {.context = 96});
@@ -171,22 +172,22 @@ TEST_CASE("Each step leaves the logits that its token was chosen from") {
           worst, std::abs(expected[token * vocabulary + id] - double{logits[i * vocabulary + id]}));
   }
   CHECK(worst < 1e-2);
-  HostBuffer small;
+  ApplicationBuffer small;
   small.buffer = reinterpret_cast<VkBuffer>(uint64_t{1});  // refused before it is used
   small.size = vocabulary * 4 - 4;
   CHECK_THROWS_AS(GenerationTask(generator, kOutputsPrompt, options, {.logits = small}),
                   SettingError);
 }
 
-TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE("The hidden states of prompt and answer stand in an application's buffer") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 96});
   const size_t width = generator.width();
   const GenerateOptions options = {
       .sampling = Sampling{.temperature = 0}, .max_new_tokens = 10, .ignore_end = true};
   const Generation whole = generator.generate(kOutputsPrompt, options);
-  HostCommands commands(host);
+  ApplicationCommands commands(application);
   const auto states_of = [&](uint32_t rows, uint32_t seed) {
     const Destination to(*device, rows * width);
     GenerationTask task(generator, kOutputsPrompt, options, {.logits = {}, .states = to.buffer});
@@ -225,7 +226,7 @@ TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
     CHECK(std::equal(row, row + static_cast<ptrdiff_t>(width),
                      states.begin() + static_cast<ptrdiff_t>(token * width)));
   }
-  HostBuffer small;
+  ApplicationBuffer small;
   small.buffer = reinterpret_cast<VkBuffer>(uint64_t{1});  // refused before it is used
   small.size = width * 4 - 4;
   CHECK_THROWS_AS(
@@ -233,15 +234,15 @@ TEST_CASE("The hidden states of prompt and answer stand in a host's buffer") {
       SettingError);
 }
 
-TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of them") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+TEST_CASE("Embeddings of an application's stand for a prompt's tokens, or for some of them") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   const auto model = open_model(small_decoder().string());
   TextGenerator generator(device, model, {.context = 96});
   const size_t width = generator.width(), vocabulary = generator.vocabulary();
   const CheckpointTensor& table = model->checkpoint().at("model.embed_tokens.weight");
   const float multiplier = std::sqrt(static_cast<float>(width));  // Gemma's
-  HostCommands commands(host);
+  ApplicationCommands commands(application);
   const GenerateOptions options = {
       .sampling = Sampling{.temperature = 0}, .max_new_tokens = 6, .ignore_end = true};
   const auto logits_of = [&](const std::vector<PromptPart>& prompt, const GenerateOptions& how) {
@@ -260,7 +261,7 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
   const Buffer given = device->memory().allocate(rows.size() * 4, MemoryUsage::kActivations);
   upload(*device, given.view(), std::as_bytes(std::span(rows)));
   const auto part = [&](size_t first, size_t tokens) {
-    HostBuffer from;
+    ApplicationBuffer from;
     from.buffer = given.view().buffer;
     from.offset = given.view().offset + first * width * 4;
     from.size = tokens * width * 4;
@@ -320,8 +321,8 @@ TEST_CASE("Embeddings of a host's stand for a prompt's tokens, or for some of th
 }
 
 TEST_CASE("A task's programs stay until they ran, however many others were there before") {
-  VulkanHost host;
-  const auto device = adopt_device(host.lent());
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
   TextGenerator generator(device, small_decoder().string(), {.context = 96});
   // A prompt of `tokens` tokens or a few more, whose first token no earlier prompt had.
   const auto prompt_of_tokens = [&](size_t tokens) {
@@ -333,7 +334,7 @@ TEST_CASE("A task's programs stay until they ran, however many others were there
   // Passes of 8, 16, 32 and 64 tokens: the cache of programs holds no more. The task's passes are
   // of 64 and 16.
   for (const size_t tokens : {5, 12, 24, 56}) generator.generate(prompt_of_tokens(tokens), options);
-  HostCommands commands(host);
+  ApplicationCommands commands(application);
   GenerationTask task(generator, prompt_of_tokens(74), options);
   // Meanwhile the generator belongs to the task.
   CHECK_THROWS_AS(GenerationTask(generator, kOutputsPrompt, options), SettingError);

@@ -32,7 +32,7 @@ inline void finish(FrameTask& task) {
 /// Memory as an application would provide it.
 struct Destination {
   Buffer memory;
-  HostBuffer buffer;
+  ApplicationBuffer buffer;
   Destination(Device& device, uint64_t floats)
       : memory(device.memory().allocate(floats * sizeof(float), MemoryUsage::kReadback)),
         buffer{memory.view().buffer, memory.view().offset, floats * sizeof(float),

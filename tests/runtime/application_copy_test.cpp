@@ -1,6 +1,6 @@
 // Copies into an application's resources: the commands recorded where another queue family owns the
 // image or buffer. CPU drivers have one family, so the test reads the recorded commands.
-#include "runtime/host_copy.h"
+#include "runtime/application_copy.h"
 
 #include <tuple>
 #include <vector>
@@ -43,8 +43,8 @@ DeviceFunctions noting_device() {
 constexpr uint32_t kLent = 2, kGraphics = 0;
 const PaddedRows kRows = {.view = {}, .rows = 3, .columns = 5, .stride = 8};
 
-HostImage an_image() {
-  HostImage image;
+ApplicationImage an_image() {
+  ApplicationImage image;
   image.image = reinterpret_cast<VkImage>(uintptr_t{8});
   image.format = VK_FORMAT_R32_SFLOAT;
   image.extent = {5, 3};
@@ -55,7 +55,7 @@ HostImage an_image() {
 }  // namespace
 
 TEST_CASE("An image of another queue family is acquired, and released to it") {
-  HostImage image = an_image();
+  ApplicationImage image = an_image();
   image.queue_family = kGraphics;
   record_copy(noting_device(), VK_NULL_HANDLE, kLent, kRows, image, "a map");
   REQUIRE(g_recorded.images.size() == 2);
@@ -83,7 +83,7 @@ TEST_CASE("An image of another queue family is acquired, and released to it") {
 
 TEST_CASE("An image of the lent family, or of all, changes hands with nobody") {
   for (const uint32_t family : {kLent, uint32_t{VK_QUEUE_FAMILY_IGNORED}}) {
-    HostImage image = an_image();
+    ApplicationImage image = an_image();
     image.queue_family = family;
     record_copy(noting_device(), VK_NULL_HANDLE, kLent, kRows, image, "a map");
     REQUIRE(g_recorded.images.size() == 2);
@@ -98,7 +98,7 @@ TEST_CASE("An image of the lent family, or of all, changes hands with nobody") {
 }
 
 TEST_CASE("A range of a buffer changes hands as an image does") {
-  HostBuffer buffer;
+  ApplicationBuffer buffer;
   buffer.buffer = reinterpret_cast<VkBuffer>(uintptr_t{8});
   buffer.offset = 16;
   buffer.size = 60;

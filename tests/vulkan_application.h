@@ -12,16 +12,16 @@
 
 namespace mulciber::tests {
 
-class VulkanHost {
+class VulkanApplication {
  public:
   /// with_features: enables the features that requirements() names; otherwise none.
-  explicit VulkanHost(bool with_features = true, uint32_t api_version = VK_API_VERSION_1_2) {
+  explicit VulkanApplication(bool with_features = true, uint32_t api_version = VK_API_VERSION_1_2) {
     const PFN_vkGetInstanceProcAddr entry = vulkan_loader();
     REQUIRE(entry);
-    VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
-    application.apiVersion = api_version;
+    VkApplicationInfo application_info{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+    application_info.apiVersion = api_version;
     VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-    info.pApplicationInfo = &application;
+    info.pApplicationInfo = &application_info;
     const char* layer = "VK_LAYER_KHRONOS_validation";
     const char* validate = std::getenv("MULCIBER_VALIDATE");
     if (validate && std::string(validate) == "1") {
@@ -59,25 +59,25 @@ class VulkanHost {
     vk.vkGetDeviceQueue(device, asked.queue_family, 0, &queue);
     features_ = with_features;
   }
-  ~VulkanHost() {
+  ~VulkanApplication() {
     if (device) vk.vkDestroyDevice(device, nullptr);
     if (physical.instance) instance_vk.vkDestroyInstance(physical.instance, nullptr);
   }
-  VulkanHost(const VulkanHost&) = delete;
+  VulkanApplication(const VulkanApplication&) = delete;
 
-  HostDevice lent() const {
-    HostDevice host;
-    host.physical = physical;
-    host.device = device;
-    host.queue = {.queue = queue, .family = asked.queue_family};
+  ApplicationDevice lent() const {
+    ApplicationDevice application;
+    application.physical = physical;
+    application.device = device;
+    application.queue = {.queue = queue, .family = asked.queue_family};
     if (features_) {
-      host.enabled_extensions = asked.extensions;
-      host.enabled_features = asked.features;
+      application.enabled_extensions = asked.extensions;
+      application.enabled_features = asked.features;
     }
-    return host;
+    return application;
   }
 
-  HostPhysicalDevice physical;
+  ApplicationPhysicalDevice physical;
   Requirements asked;
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
@@ -89,42 +89,45 @@ class VulkanHost {
 };
 
 /// An application's command buffer, which is submitted and waited for.
-class HostCommands {
+class ApplicationCommands {
  public:
-  explicit HostCommands(const VulkanHost& host) : host_(host) {
+  explicit ApplicationCommands(const VulkanApplication& application) : application_(application) {
     VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    pool.queueFamilyIndex = host.asked.queue_family;
+    pool.queueFamilyIndex = application.asked.queue_family;
     pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-    REQUIRE(host.vk.vkCreateCommandPool(host.device, &pool, nullptr, &pool_) == VK_SUCCESS);
+    REQUIRE(application.vk.vkCreateCommandPool(application.device, &pool, nullptr, &pool_) ==
+            VK_SUCCESS);
     VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     info.commandPool = pool_;
     info.commandBufferCount = 1;
-    REQUIRE(host.vk.vkAllocateCommandBuffers(host.device, &info, &commands_) == VK_SUCCESS);
+    REQUIRE(application.vk.vkAllocateCommandBuffers(application.device, &info, &commands_) ==
+            VK_SUCCESS);
     VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    REQUIRE(host.vk.vkCreateFence(host.device, &fence, nullptr, &fence_) == VK_SUCCESS);
+    REQUIRE(application.vk.vkCreateFence(application.device, &fence, nullptr, &fence_) ==
+            VK_SUCCESS);
   }
-  ~HostCommands() {
-    host_.vk.vkDestroyFence(host_.device, fence_, nullptr);
-    host_.vk.vkDestroyCommandPool(host_.device, pool_, nullptr);
+  ~ApplicationCommands() {
+    application_.vk.vkDestroyFence(application_.device, fence_, nullptr);
+    application_.vk.vkDestroyCommandPool(application_.device, pool_, nullptr);
   }
   template <typename Record>
   void run(const Record& record) {
     VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-    REQUIRE(host_.vk.vkBeginCommandBuffer(commands_, &begin) == VK_SUCCESS);
+    REQUIRE(application_.vk.vkBeginCommandBuffer(commands_, &begin) == VK_SUCCESS);
     record(commands_);
-    REQUIRE(host_.vk.vkEndCommandBuffer(commands_) == VK_SUCCESS);
+    REQUIRE(application_.vk.vkEndCommandBuffer(commands_) == VK_SUCCESS);
     VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands_;
-    REQUIRE(host_.vk.vkQueueSubmit(host_.queue, 1, &info, fence_) == VK_SUCCESS);
-    REQUIRE(host_.vk.vkWaitForFences(host_.device, 1, &fence_, VK_TRUE, 60'000'000'000) ==
-            VK_SUCCESS);
-    REQUIRE(host_.vk.vkResetFences(host_.device, 1, &fence_) == VK_SUCCESS);
+    REQUIRE(application_.vk.vkQueueSubmit(application_.queue, 1, &info, fence_) == VK_SUCCESS);
+    REQUIRE(application_.vk.vkWaitForFences(application_.device, 1, &fence_, VK_TRUE,
+                                            60'000'000'000) == VK_SUCCESS);
+    REQUIRE(application_.vk.vkResetFences(application_.device, 1, &fence_) == VK_SUCCESS);
   }
 
  private:
-  const VulkanHost& host_;
+  const VulkanApplication& application_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;

@@ -1,4 +1,4 @@
-#include "runtime/host_copy.h"
+#include "runtime/application_copy.h"
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ void set_owners(Barrier& barrier, const Owner& from, const Owner& to, uint32_t l
   barrier.dstQueueFamilyIndex = family(to);
 }
 
-void change_layout(const DeviceFunctions& vk, VkCommandBuffer commands, const HostImage& of,
+void change_layout(const DeviceFunctions& vk, VkCommandBuffer commands, const ApplicationImage& of,
                    const Owner& from, VkImageLayout old_layout, const Owner& to,
                    VkImageLayout new_layout, uint32_t lent_family) {
   VkImageMemoryBarrier barrier{VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER};
@@ -54,7 +54,7 @@ void change_layout(const DeviceFunctions& vk, VkCommandBuffer commands, const Ho
                           1, &barrier);
 }
 
-void part_buffer(const DeviceFunctions& vk, VkCommandBuffer commands, const HostBuffer& of,
+void part_buffer(const DeviceFunctions& vk, VkCommandBuffer commands, const ApplicationBuffer& of,
                  const Owner& from, const Owner& to, uint32_t lent_family) {
   VkBufferMemoryBarrier barrier{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
   set_owners(barrier, from, to, lent_family);
@@ -70,10 +70,10 @@ constexpr Owner kCopy = {{VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRI
 }  // namespace
 
 ImageCopy::ImageCopy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
-                     uint32_t rows, uint32_t columns, const HostImage& to, const char* what)
+                     uint32_t rows, uint32_t columns, const ApplicationImage& to, const char* what)
     : vk_(vk), commands_(commands), lent_family_(lent_family), to_(to) {
   if (to.image == VK_NULL_HANDLE)
-    throw SettingError(what, "goes into an image that is none", "give HostImage::image");
+    throw SettingError(what, "goes into an image that is none", "give ApplicationImage::image");
   const int64_t right = int64_t{to.offset.x} + columns, below = int64_t{to.offset.y} + rows;
   if (to.offset.x < 0 || to.offset.y < 0 || right > to.extent.width || below > to.extent.height)
     throw SettingError(
@@ -106,22 +106,22 @@ void ImageCopy::end() {
 }
 
 void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
-                 const PaddedRows& from, const HostImage& to, const char* what) {
+                 const PaddedRows& from, const ApplicationImage& to, const char* what) {
   if (to.format != VK_FORMAT_R32_SFLOAT)
     throw SettingError(what, "goes into an image that is not of VK_FORMAT_R32_SFLOAT",
-                       "give HostImage::format");
+                       "give ApplicationImage::format");
   ImageCopy copy(vk, commands, lent_family, from.rows, from.columns, to, what);
   copy.copy(from);
   copy.end();
 }
 
 void record_copy(const DeviceFunctions& vk, VkCommandBuffer commands, uint32_t lent_family,
-                 const PaddedRows& from, const HostBuffer& to, const char* what) {
+                 const PaddedRows& from, const ApplicationBuffer& to, const char* what) {
   const VkDeviceSize row_bytes = from.columns * sizeof(float), bytes = from.rows * row_bytes;
   if (to.buffer == VK_NULL_HANDLE || to.size < bytes)
     throw SettingError(what,
                        fmt::format("takes {} bytes, the buffer's range has {}", bytes, to.size),
-                       "give HostBuffer::buffer and a size that suffices");
+                       "give ApplicationBuffer::buffer and a size that suffices");
   part_buffer(vk, commands, to, owner_of(to, lent_family, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT), kCopy,
               lent_family);
   std::array<VkBufferCopy, 64> regions;  // one region per row

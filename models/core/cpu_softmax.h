@@ -9,7 +9,7 @@
 namespace mulciber {
 
 /// Computes a softmax in double precision. values: at least one.
-inline std::vector<double> host_softmax(std::span<const float> values) {
+inline std::vector<double> cpu_softmax(std::span<const float> values) {
   const double largest = *std::max_element(values.begin(), values.end());
   std::vector<double> shares;
   double sum = 0;
