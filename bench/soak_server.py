@@ -217,7 +217,7 @@ def main():
     soak.run(options.requests, options.clients, kinds, lengths, options.lose)
     seconds = time.monotonic() - begin
     for _ in range(600):
-        if soak.server.metric("mulciber_answers") == 0:
+        if soak.server.metric("mulciber_completions") == 0:
             break
         time.sleep(0.1)
     else:

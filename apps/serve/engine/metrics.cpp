@@ -147,10 +147,10 @@ std::string Metrics::text(size_t queued, bool failed) const {
        [](const Batch& b) { return b.statistics.row_steps; });
   each("draft_tokens_total", "counter", "Draft tokens of speculative decoding.",
        [](const Batch& b) { return b.statistics.draft_tokens; });
+  each("accepted_tokens_total", "counter", "Draft tokens that the model chose too.",
+       [](const Batch& b) { return b.statistics.accepted_tokens; });
   each("proposed_tokens_total", "counter", "draft_tokens_total, by its name in 0.1.",
        [](const Batch& b) { return b.statistics.draft_tokens; });
-  each("accepted_tokens_total", "counter", "Of these, which the model chose too.",
-       [](const Batch& b) { return b.statistics.accepted_tokens; });
   each("prefill_seconds_total", "counter", "Time of passes over prompts.",
        [](const Batch& b) { return b.statistics.prefill_seconds; });
   each("decode_seconds_total", "counter", "Time of steps of decoding.",
