@@ -234,9 +234,9 @@ void add_bench(Command& app, int& code) {
       "the bandwidth of adding two tensors of 64 MiB at most, and operations over the best matrix "
       "product of this run.\n"
       "The ratio is floor over achieved time; shapes that stay in a cache can pass 1.\n"
-      "With --json-schema, --regex or --grammar, a language model decodes with it and without in "
-      "turns, and what a\n"
-      "step takes is printed of both.\n\n"
+      "With --json-schema, --regex or --grammar, a language model decodes alternately with it and "
+      "without, and\n"
+      "what a step takes is printed of both.\n\n"
       "Example: mulciber bench --kernel 'matmul*' --shape 64,2048,768");
   command.callback([options, &code] {
     options->model.common = *options;

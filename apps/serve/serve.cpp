@@ -103,8 +103,7 @@ int run_server(ServeArguments& options) {
 
   const bool drafts = !options.speculation.draft.empty();
   if ((drafts || options.speculation.prompt_lookup > 0) && options.model.sequences == 1)
-    throw SettingError(drafts ? "draft" : "prompt-lookup",
-                       "is asked for with one slot",
+    throw SettingError(drafts ? "draft" : "prompt-lookup", "is asked for with one slot",
                        "ask for more with --sequences: draft tokens are verified in free slots");
   ServedModels models = open_models(options);
   std::shared_ptr<Device> device;  // the engine thread's, once that runs
@@ -163,7 +162,8 @@ void add_limits(Command& command, ServeArguments& options) {
   const auto add = [&](const char* name, uint32_t& to, int low, int high, const char* help) {
     return command.add_option(name, to, help).range(low, high).shows_default().group("Limits");
   };
-  add("--sequences", options.model.sequences, 1, 256, "slots: answers of a model that are decoded together");
+  add("--sequences", options.model.sequences, 1, 256,
+      "slots: answers of a model that are decoded together");
   add("--cache-tokens", options.model.cache_tokens, 0, 1 << 30,
       "tokens of all sequences of a model that there is memory for (0: a context for each slot)");
   add("--draft-rows", options.model.draft_rows, 0, 256,

@@ -228,7 +228,7 @@ TEST_CASE("Memory for keys and values has room for a context, and is what is ask
     FAIL("no error");
   } catch (const SettingError& error) {
     CHECK_THAT(error.what(), ContainsSubstring("cache_tokens"));
-    CHECK_THAT(error.what(), ContainsSubstring("is 95, and a text may have 96"));
+    CHECK_THAT(error.what(), ContainsSubstring("is 95, and a sequence may have 96"));
   }
   const std::shared_ptr<Device> device = shared_handle();
   const uint64_t before = device->memory().used();
