@@ -46,6 +46,8 @@ MulciberStatus mulciber_embed(MulciberContext* context, MulciberTextEncoder* enc
                               const MulciberEmbedInfo* info, float* vectors) {
   return guarded(context, [&] {
     TextEncoder& by = given_to(encoder, "encoder").encoder;
+    if (optional_of_any_version(info, "MulciberEmbedInfo").embeddings)
+      throw SettingError("embeddings", "are given beside texts", "begin a task with them");
     if (count == 0) return;
     given_to(texts, "texts");
     given_to(vectors, "vectors");

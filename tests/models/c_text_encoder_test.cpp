@@ -115,5 +115,7 @@ TEST_CASE("Vectors in slices in C are those in C++") {
   CHECK(mulciber_begin_embedding(c, encoder, nullptr, &info, &task) == MULCIBER_ERROR_SETTING);
   CHECK(mulciber_begin_embedding(c, encoder, "A text.", &info, &task) == MULCIBER_ERROR_SETTING);
   CHECK(task == nullptr);
+  const char* const texts[] = {"A text."};
+  CHECK(mulciber_embed(c, encoder, 1, texts, &info, vector.data()) == MULCIBER_ERROR_SETTING);
   mulciber_destroy_text_encoder(encoder);
 }

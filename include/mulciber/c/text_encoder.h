@@ -35,7 +35,7 @@ typedef struct MulciberEmbedInfo {
 } MulciberEmbedInfo;
 
 /* Computes embeddings of `count` texts, one after another. Pooling and normalization are those of
- * the model's files. Submits and waits, unlike tasks. info: may be NULL. */
+ * the model's files. Submits and waits, unlike tasks. info: may be NULL, without embeddings. */
 MULCIBER_API MulciberStatus mulciber_embed(MulciberContext* context, MulciberTextEncoder* encoder,
                                            uint32_t count, const char* const* texts,
                                            const MulciberEmbedInfo* info, float* vectors);
