@@ -69,7 +69,8 @@ stop_server
 
 # A draft model: the model itself is always right, but for what stands behind an end.
 cp -r chat small
-serve -m chat -m other=chat --draft chat=small --sequences 12 --context 256
+# Two options and a metric have their names of 0.1 here.
+serve -m chat -m other=chat --draft chat=small --sequences 12 --context 256 --proposal-rows 9 --reuse-answers
 rm usage
 plain_fields=',"draft":false'
 same ',"temperature":0'
@@ -78,6 +79,8 @@ read -r accepted rejected < <(awk '{ a += $1; r += $2 } END { print a, r }' usag
 ((accepted > 100 && rejected < accepted / 4)) || fail "of the draft: $accepted taken, $rejected not"
 ask /v1/completions "{${common/chat/other},\"temperature\":0}"
 grep -q '"accepted_prediction_tokens":0' answer || fail "of a model without a draft: $(cat answer)"
+[[ $(metric 'mulciber_gave_way_total{model="chat"}') == "$(metric 'mulciber_preemptions_total{model="chat"}')" ]] ||
+  fail "preemptions: $(metric)"
 stop_server
 for wrong in "$MULCIBER_SOURCE/tests/data/gguf_families/gpt2.gguf" no=small missing; do
   status=0
