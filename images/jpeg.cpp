@@ -1,3 +1,4 @@
+// JPEG files, decoded by libjpeg; images/formats.h declares the reader.
 #include "images/formats.h"
 #include "mulciber/error.h"
 

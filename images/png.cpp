@@ -1,3 +1,4 @@
+// PNG files, decoded by libpng; images/formats.h declares the reader.
 #include "images/formats.h"
 #include "mulciber/error.h"
 

@@ -1,3 +1,4 @@
+// WebP files, decoded by libwebp; images/formats.h declares the reader.
 #include "images/formats.h"
 #include "mulciber/error.h"
 

@@ -1,3 +1,4 @@
+// Cases and reference of append_cache; conformance/op_cases.cpp declares the cases.
 #include <fmt/format.h>
 
 #include "conformance/block_input.h"

@@ -1,3 +1,4 @@
+// Every kind of attention at one size, for the bench; attention_variants.h declares the list.
 #include <algorithm>
 
 #include "conformance/ops/attention_variants.h"

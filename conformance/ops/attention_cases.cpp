@@ -1,3 +1,4 @@
+// Cases of attention, attention_map and latent_attention; conformance/op_cases.cpp declares them.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

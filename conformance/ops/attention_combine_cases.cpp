@@ -1,3 +1,4 @@
+// Cases and reference of attention_combine; conformance/op_cases.cpp declares the cases.
 #include "ops/attention_combine.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Other scores, hard and local attention, key patterns; attention_variants.h declares the list.
 #include <fmt/format.h>
 
 #include "conformance/op_case.h"

@@ -1,3 +1,4 @@
+// Cases of beam_step; conformance/op_cases.cpp declares them.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Cases and reference of copy_columns; conformance/op_cases.cpp declares the cases.
 #include <algorithm>
 
 #include <fmt/format.h>

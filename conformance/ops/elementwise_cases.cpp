@@ -1,3 +1,4 @@
+// Cases and reference of elementwise; conformance/op_cases.cpp declares the cases.
 #include "ops/elementwise.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Cases and reference of follow_beams; conformance/op_cases.cpp declares the cases.
 #include <fmt/format.h>
 
 #include "conformance/op_case.h"

@@ -1,3 +1,4 @@
+// Cases and reference of edge_softmax and edge_sum; conformance/op_cases.cpp declares the cases.
 #include <fmt/format.h>
 
 #include <algorithm>

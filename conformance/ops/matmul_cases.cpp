@@ -1,3 +1,4 @@
+// Cases of matmul; conformance/op_cases.cpp declares them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

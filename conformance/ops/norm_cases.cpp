@@ -1,3 +1,4 @@
+// Cases of layer_norm and softmax; conformance/op_cases.cpp declares them.
 #include <fmt/format.h>
 
 #include <algorithm>

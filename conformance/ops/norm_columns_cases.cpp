@@ -1,3 +1,4 @@
+// Cases and reference of norm_columns; conformance/op_cases.cpp declares the cases.
 #include <fmt/format.h>
 
 #include <vector>

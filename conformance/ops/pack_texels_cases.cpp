@@ -1,3 +1,4 @@
+// Cases and reference of pack_texels; conformance/op_cases.cpp declares the cases.
 #include <algorithm>
 #include <cmath>
 #include <random>

@@ -1,3 +1,4 @@
+// Cases and reference of permute_columns; conformance/op_cases.cpp declares the cases.
 #include "ops/permute_columns.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Cases and reference of quantize; conformance/op_cases.cpp declares the cases.
 #include "ops/quantize.h"
 
 #include <fmt/format.h>

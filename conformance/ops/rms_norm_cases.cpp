@@ -1,3 +1,4 @@
+// Cases and reference of rms_norm; conformance/op_cases.cpp declares the cases.
 #include <fmt/format.h>
 
 #include "conformance/bounds.h"

@@ -1,3 +1,4 @@
+// Cases and reference of route_experts; conformance/op_cases.cpp declares the cases.
 #include <algorithm>
 #include <functional>
 

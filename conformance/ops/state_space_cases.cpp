@@ -1,3 +1,4 @@
+// Cases of causal_convolution and selective_scan; conformance/op_cases.cpp declares them.
 #include "conformance/ops/state_space_reference.h"
 
 #include <cmath>

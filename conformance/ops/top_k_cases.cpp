@@ -1,3 +1,4 @@
+// Cases and reference of top_k; conformance/op_cases.cpp declares the cases.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,4 @@
+// Architecture of encoder-only models; models/encoding/text_encoder_model.h declares its reader.
 #include "models/encoding/text_encoder_model.h"
 #include "mulciber/error.h"
 

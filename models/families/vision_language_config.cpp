@@ -1,3 +1,4 @@
+// Readers of vision-language configurations, declared in vision_language_family.h.
 #include <algorithm>
 #include <string_view>
 

@@ -1,3 +1,4 @@
+// Architecture of vision transformers; models/vision/vision_model.h declares its reader.
 #include "models/vision/vision_model.h"
 #include "mulciber/error.h"
 

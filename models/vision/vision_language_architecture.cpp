@@ -1,3 +1,4 @@
+// Architecture and memory plan of vision-language models, declared in vision_language_model.h.
 #include <algorithm>
 
 #include "models/vision/vision_language_model.h"

@@ -1,3 +1,4 @@
+// SPM, BPE, WordPiece and unigram models of GGUF files; text/tokenizers/gguf.h declares them.
 #include <array>
 #include <map>
 
