@@ -107,7 +107,7 @@ TEST_CASE("A decoder layer with folded norms decodes in six dispatches, to the s
   double worst = 0;
   for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
   INFO("largest difference " << worst);
-  CHECK(worst < 2e-4);  // the bound that decoder_test.cpp has for the same models' logits
+  CHECK(worst < 2e-4);  // the bound that decoder_reference_test.cpp has for models' logits
 }
 
 TEST_CASE("Products of many weights in blocks leave the norm to a dispatch of its own") {

@@ -10,8 +10,8 @@ conform_part() {
 
 run_conformance() {
   if [[ $size == proof ]]; then
-    conform_part lvp "a 24th of the short list on lavapipe" 0,24 lavapipe --mustpass
-    conform_part swiftshader "a 96th of the short list on SwiftShader" 1,96 swiftshader --mustpass
+    conform_part lvp "a 48th of the short list on lavapipe" 0,48 lavapipe --mustpass
+    conform_part swiftshader "a 192nd of the short list on SwiftShader" 1,192 swiftshader --mustpass
     leave_out "conformance: a quarter of the short list on lavapipe, a 16th on SwiftShader, a thirtieth of all cases under validation"
     return
   fi

@@ -12,7 +12,7 @@ device_tests=(-L unit -E "^($beside_devices)")
 # Failing calls, draft tokens and preemption are the same under masks: with validation they say something new.
 masked_tests=(-L unit -E "^($beside_devices|faults|speculation|batch_preemption|batch_drafts)")
 # The part of the proof that SwiftShader runs: the device, programs, layers, sampling, a translation.
-proof_on_swiftshader="^(device_test|program_test|layers_test|sampling_test|cli_bundled)$"
+proof_on_swiftshader="^(device_test|program_test|layers_test|sampling_test|marian_test)$"
 
 # tests_of ARGUMENT...: how many tests ctest finds.
 tests_of() { ctest --test-dir build -N "$@" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
@@ -28,7 +28,7 @@ every kernel row over its cases, the mutants and the recorded vectors"
     MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver lvp run_ctest lavapipe build
     return
   fi
-  MULCIBER_CASE_STEP=16 on_driver lvp run_ctest lavapipe build
+  MULCIBER_CASE_STEP=32 on_driver lvp run_ctest lavapipe build
 }
 # Mutants, recorded vectors, failing calls, draft tokens, files of adapters, the server, the options of commands and what an
 # application does around a network are slow on SwiftShader, and were seen on lavapipe; kernel rows are run there by the suite's list.
