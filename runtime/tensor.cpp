@@ -31,4 +31,10 @@ Tensor Tensor::row_slice(uint64_t first, uint64_t count) const {
   return result;
 }
 
+Tensor planned_tensor(const Shape& shape, DataType type) {
+  Tensor tensor = {.shape = shape, .type = type};
+  tensor.view.size = tensor.bytes();
+  return tensor;
+}
+
 }  // namespace mulciber

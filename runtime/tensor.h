@@ -38,4 +38,7 @@ struct Tensor {
   Tensor row_slice(uint64_t first, uint64_t count) const;
 };
 
+/// A tensor outside of arenas without memory: programs that use it can be planned, not recorded.
+Tensor planned_tensor(const Shape& shape, DataType type = DataType::kF32);
+
 }  // namespace mulciber

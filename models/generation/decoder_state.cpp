@@ -11,12 +11,6 @@ namespace {
 // How far the CPU may lag behind the device, in tokens of a row.
 constexpr uint32_t kRing = 256;
 
-Tensor planned(Shape shape, DataType type) {
-  Tensor tensor = {.shape = shape, .type = type};
-  tensor.view.size = tensor.bytes();
-  return tensor;
-}
-
 /// Contents of BatchLayout::head_masks: for each layer the factors of its heads, then the logits of
 /// their sinks.
 std::vector<float> head_factors(const DecoderNetwork& network) {
@@ -142,14 +136,15 @@ void set_adapters(ControlWords& words, const DecoderNetwork& network, const Batc
 
 BatchTensors batch_tensor_shapes(const DecoderNetwork& network, const BatchShape& shape,
                                  const BatchLayout& layout) {
-  BatchTensors tensors = {.control = planned({layout.control.words()}, DataType::kU32),
-                          .progress = planned({layout.state.progress_words()}, DataType::kU32),
-                          .caches = {},
-                          .rows = {},
-                          .given = {}};
+  BatchTensors tensors = {
+      .control = planned_tensor({layout.control.words()}, DataType::kU32),
+      .progress = planned_tensor({layout.state.progress_words()}, DataType::kU32),
+      .caches = {},
+      .rows = {},
+      .given = {}};
   if (layout.given)
-    tensors.given =
-        planned({uint64_t{layout.own_rows()} + layout.longest, network.width()}, DataType::kF32);
+    tensors.given = planned_tensor({uint64_t{layout.own_rows()} + layout.longest, network.width()},
+                                   DataType::kF32);
   for (const LayerCache& cache : layer_caches(network))
     tensors.caches.push_back(shape.page > 0 && cache.keeps_tokens()
                                  ? cache.pages(shape.pages, shape.page)
