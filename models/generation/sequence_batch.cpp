@@ -18,7 +18,6 @@ namespace mulciber {
 namespace {
 
 constexpr uint32_t kPassTokens = 512;  // tokens of all rows
-constexpr size_t kProgramsKept = 4;
 
 uint32_t longest_pass(const BatchShape& shape) {
   uint32_t longest = 1;
@@ -49,7 +48,8 @@ SequenceBatch::SequenceBatch(Device& device, const DecoderNetwork& network, cons
                          fmt::format("a context of {} x {} tokens", shape.rows, shape.context));
         return DecoderState(device, network, shape, plan_batch(network, shape, longest_pass(shape)),
                             kDecodingParts);
-      }()) {
+      }()),
+      programs_(state_, planned_passes(shape, state_.layout())) {
   for (const uint64_t bytes : kept_states(network, shape))
     kept_.push_back(device.memory().allocate(bytes, MemoryUsage::kActivations));
 }
@@ -60,30 +60,15 @@ uint64_t SequenceBatch::predict_bytes(const Capabilities& device, const DecoderN
   const BatchTensors tensors = batch_tensor_shapes(network, shape, layout);
   uint64_t bytes = DecoderState::predict_bytes(network, shape, layout, kDecodingParts);
   for (const uint64_t kept : kept_states(network, shape)) bytes += kept;
-  for (uint32_t length : {1u, layout.longest}) {
-    ProgramBuilder builder(device, "plan");
-    build_decoder_pass(builder, network, layout, tensors, {length, PassOutput::kChoice});
-    bytes += builder.plan().arena_bytes;
-  }
+  bytes +=
+      PassPrograms::predict_bytes(device, network, layout, tensors, planned_passes(shape, layout));
   return bytes;
 }
 
-SequenceBatch::Built& SequenceBatch::built(const DecoderPass& shape,
-                                           const std::set<DecoderPass>& wanted) {
-  const auto found = programs_.find(shape);
-  if (found != programs_.end()) return found->second;
-  // Each program has an arena of its own. Nothing runs between prefill passes, so the shortest
-  // program that the request does not need can go.
-  if (programs_.size() >= kProgramsKept) {
-    const auto least = std::find_if(programs_.begin(), programs_.end(), [&](const auto& kept) {
-      return kept.first.length > 1 && wanted.count(kept.first) == 0;
-    });
-    if (least != programs_.end()) programs_.erase(least);
-  }
-  ProgramBuilder builder(state_.device(), shape.length == 1 ? "decode step" : "prefill");
-  const PassTensors kept =
-      build_decoder_pass(builder, state_.network(), state_.layout(), state_.tensors(), shape);
-  return programs_.emplace(shape, Built{builder.build(), kept}).first->second;
+std::vector<RowsPass> SequenceBatch::planned_passes(const BatchShape& shape,
+                                                    const BatchLayout& layout) {
+  return {{0, shape.rows, shape.rows, {.length = 1}},
+          {0, shape.rows, shape.rows, {.length = layout.longest}}};
 }
 
 /// Gives the caller the ids that are known after `steps` decode steps.

@@ -5,17 +5,15 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
-#include "models/generation/decoder_programs.h"
+#include "models/generation/pass_programs.h"
 #include "ops/sampling.h"
 #include "runtime/pipeline.h"
-#include "runtime/program.h"
 
 namespace mulciber {
 
@@ -167,13 +165,12 @@ class SequenceBatch {
   friend class SequenceTask;
   struct Run;
   struct Pass;
-  struct Built {
-    Program program;
-    PassTensors kept;
-  };
-  /// wanted: passes whose programs must not make room for it.
-  Built& built(const DecoderPass& shape, const std::set<DecoderPass>& wanted = {});
-  Program& program(const DecoderPass& shape) { return built(shape).program; }
+  /// The passes that take most memory.
+  static std::vector<RowsPass> planned_passes(const BatchShape& shape, const BatchLayout& layout);
+  PassPrograms::Built& built(const DecoderPass& pass) {
+    return programs_.built({0, shape().rows, shape().rows, pass});
+  }
+  Program& program(const DecoderPass& pass) { return built(pass).program; }
   /// Where such a pass leaves an output that it keeps.
   BufferView output_of(const DecoderPass& shape, Tensor PassTensors::*kept);
   /// How many tokens of the only row's prompt, from `taken` on, one kind of pass takes, and which
@@ -213,7 +210,7 @@ class SequenceBatch {
   std::vector<Buffer> kept_;  // states of the only row, as they were behind kept_length_ tokens
   uint32_t kept_length_ = 0;  // 0: nothing is kept
   std::vector<uint32_t> identity_;  // row 0's, up to the end of its last prompt
-  std::map<DecoderPass, Built> programs_;
+  PassPrograms programs_;
   bool in_task_ = false;
 };
 

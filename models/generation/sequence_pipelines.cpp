@@ -9,9 +9,7 @@ std::vector<PipelineKey> SequenceBatch::pipelines() const {
   const Capabilities& device = state_.device().capabilities();
   BatchTensors tensors = state_.tensors();
   if (!tensors.rows) {
-    tensors.rows = Tensor{
-        .shape = {state_.layout().longest, state_.network().embedding.table.shape.columns()}};
-    tensors.rows->view.size = tensors.rows->bytes();
+    tensors.rows = planned_tensor({state_.layout().longest, state_.network().width()});
   }
   std::vector<PipelineKey> keys;
   for (const uint32_t length : kPassLengths) {
@@ -33,17 +31,17 @@ std::vector<PipelineKey> SequenceBatch::pipelines() const {
 std::vector<PipelineKey> SequenceSlots::pipelines() const {
   const Capabilities& device = state_.device().capabilities();
   std::vector<PipelineKey> keys;
-  const auto add = [&](const Pass& pass) {
+  const auto add = [&](const RowsPass& pass) {
     ProgramBuilder builder(device, "plan");
-    add_nodes(builder, state_.network(), state_.layout(), state_.tensors(), shape_, pass);
+    add_rows_pass(builder, state_.network(), state_.layout(), state_.tensors(), pass);
     for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
   };
   for (const bool raw : {false, true}) {
     for (uint32_t count = 1; count <= shape_.slots; count = step_slots(count) + 1) {
-      const Pass step = {0, step_slots(count), false, {.length = 1, .raw_logits = raw}};
+      const RowsPass step = {0, step_slots(count), shape_.slots, {.length = 1, .raw_logits = raw}};
       add(step);
       if (!can_draft()) continue;
-      Pass verifying = step;
+      RowsPass verifying = step;
       verifying.pass.shares_rows = true;
       add(verifying);
     }
@@ -52,10 +50,7 @@ std::vector<PipelineKey> SequenceSlots::pipelines() const {
       for (const PassOutput output : {PassOutput::kCache, PassOutput::kChoice})
         for (const bool mixed : {false, true})
           if (!mixed || state_.network().sees)
-            add({0,
-                 1,
-                 true,
-                 {.length = length, .result = output, .raw_logits = raw, .mixed = mixed}});
+            add({0, 1, 1, {.length = length, .result = output, .raw_logits = raw, .mixed = mixed}});
     }
   }
   return keys;

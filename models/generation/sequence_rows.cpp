@@ -54,7 +54,7 @@ void SequenceBatch::require_free() const {
 }
 
 BufferView SequenceBatch::output_of(const DecoderPass& shape, Tensor PassTensors::*kept) {
-  const Built& pass = built(shape);
+  const PassPrograms::Built& pass = built(shape);
   const Tensor& tensor = pass.kept.*kept;
   BufferView view = pass.program.view(tensor);
   view.size = tensor.bytes();

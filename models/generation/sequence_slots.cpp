@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "models/core/device_weights.h"
 #include "models/generation/not_finite.h"
 #include "models/generation/sequence_run.h"
@@ -15,8 +14,6 @@
 namespace mulciber {
 namespace {
 
-// Recordings that are kept; all use one arena.
-constexpr size_t kRecordingsKept = 96;
 // A page has as many positions as kernels for software drivers take in a step: larger pages would
 // need fewer words of control, and smaller ones waste less of a sequence's last page.
 constexpr uint32_t kPagePositions = 32;
@@ -62,28 +59,12 @@ BatchLayout SequenceSlots::plan(const DecoderNetwork& network, const SlotShape& 
   return plan_batch(network, batch_of(shape), shape.chunk);
 }
 
-PassTensors SequenceSlots::add_nodes(ProgramBuilder& builder, const DecoderNetwork& network,
-                                     const BatchLayout& layout, const BatchTensors& tensors,
-                                     const SlotShape& shape, const Pass& pass) {
-  // A chunk of a prompt belongs to one sequence, so that its results cannot depend on others.
-  if (!pass.prompt) builder.select_as(pass.slots, shape.slots);
-  return build_decoder_pass(builder, network, part_of(layout, pass.first, pass.slots),
-                            part_of(tensors, network, pass.first, pass.slots), pass.pass);
-}
-
-uint64_t SequenceSlots::arena_bytes(const Capabilities& device, const DecoderNetwork& network,
-                                    const SlotShape& shape, const BatchLayout& layout,
-                                    const BatchTensors& tensors) {
-  uint64_t most = 0;
-  for (const Pass& pass :
-       {Pass{0, shape.slots, false, {.length = 1, .raw_logits = true}},
-        Pass{0, shape.slots, false, {.length = 1, .raw_logits = true, .shares_rows = true}},
-        Pass{0, 1, true, {.length = shape.chunk, .raw_logits = true, .mixed = network.sees}}}) {
-    ProgramBuilder builder(device, "plan");
-    add_nodes(builder, network, layout, tensors, shape, pass);
-    most = std::max(most, builder.plan().arena_bytes);
-  }
-  return most;
+std::vector<RowsPass> SequenceSlots::planned_passes(const DecoderNetwork& network,
+                                                    const SlotShape& shape) {
+  const uint32_t slots = shape.slots;
+  return {{0, slots, slots, {.length = 1, .raw_logits = true}},
+          {0, slots, slots, {.length = 1, .raw_logits = true, .shares_rows = true}},
+          {0, 1, 1, {.length = shape.chunk, .raw_logits = true, .mixed = network.sees}}};
 }
 
 SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, const SlotShape& shape,
@@ -96,12 +77,10 @@ SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, cons
         return DecoderState(device, network, batch_of(shape), plan(network, shape), kDecodingParts);
       }()),
       pages_(shape.slots, batch_of(shape).pages, page_positions(shape), shape.chunk,
-             cache_reach(state_.caches())) {
+             cache_reach(state_.caches())),
+      programs_(state_, planned_passes(network, shape)) {
   if (const uint64_t bytes = largest_state(state_.caches()))
     exchanged_ = device.memory().allocate(bytes, MemoryUsage::kActivations);
-  arena_ = device.memory().allocate(
-      arena_bytes(device.capabilities(), network, shape, state_.layout(), state_.tensors()),
-      MemoryUsage::kActivations);
   keeps_logits_.resize(shape.slots);
   masked_.resize(shape.slots);
   exact_.resize(shape.slots);
@@ -117,26 +96,9 @@ uint64_t SequenceSlots::predict_bytes(const Capabilities& device, const DecoderN
   const BatchLayout layout = plan(network, shape);
   const BatchTensors tensors = batch_tensor_shapes(network, batch_of(shape), layout);
   return DecoderState::predict_bytes(network, batch_of(shape), layout, kDecodingParts) +
-         arena_bytes(device, network, shape, layout, tensors) +
+         PassPrograms::predict_bytes(device, network, layout, tensors,
+                                     planned_passes(network, shape)) +
          largest_state(layer_caches(network));
-}
-
-SequenceSlots::Built& SequenceSlots::built(const Pass& pass) {
-  const auto found = std::ranges::find(programs_, pass, &Built::pass);
-  if (found != programs_.end()) {
-    programs_.splice(programs_.begin(), programs_, found);
-    return programs_.front();
-  }
-  const auto start = Clock::now();
-  if (programs_.size() >= kRecordingsKept) programs_.pop_back();
-  ProgramBuilder builder(state_.device(), pass.prompt ? "prefill" : "decode step");
-  const PassTensors kept =
-      add_nodes(builder, state_.network(), state_.layout(), state_.tensors(), shape_, pass);
-  // Passes that were not planned for need less, unless split-K partial sums need room of their own.
-  const bool fits = builder.plan().arena_bytes <= arena_.size();
-  programs_.push_front({pass, builder.build(fits ? arena_.view() : BufferView{}), kept});
-  build_seconds_ += seconds_since(start);
-  return programs_.front();
 }
 
 void SequenceSlots::push_changes() {
@@ -161,11 +123,11 @@ void SequenceSlots::set_mask(uint32_t slot, std::span<const uint32_t> mask) {
   push(own.word, own.word + 1 + mask.size());
 }
 
-void SequenceSlots::run(const Pass& pass) {
-  Program& program = built(pass).program;
+void SequenceSlots::run(const RowsPass& pass) {
+  Program& program = programs_.built(pass).program;
   // Words that change with each pass stand before the history, which is written when a sequence
   // begins. The ids of a chunk of a prompt stand before all of them.
-  if (pass.prompt)
+  if (pass.pass.length > 1)
     push(state_.layout().prompt.word, state_.layout().prompt.word + pass.pass.length);
   if (pass.pass.mixed)
     push(state_.layout().given->word, state_.layout().given->word + pass.pass.length);
@@ -210,13 +172,14 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
   if (!reserve(slot, count)) refuse_room();
   const GivenPart part = given_part(given, state_.network().width(), held, count, tokens,
                                     state_.layout().own_rows(), 1 / state_.network().stream_scale);
-  const Pass pass = {slot,
-                     1,
-                     true,
-                     {.length = tokens,
-                      .result = chooses ? PassOutput::kChoice : PassOutput::kCache,
-                      .raw_logits = chooses && keeps_logits_[slot],
-                      .mixed = !part.values.empty()}};
+  // A chunk of a prompt belongs to one sequence, so that its results cannot depend on others.
+  const RowsPass pass = {slot,
+                         1,
+                         1,
+                         {.length = tokens,
+                          .result = chooses ? PassOutput::kChoice : PassOutput::kCache,
+                          .raw_logits = chooses && keeps_logits_[slot],
+                          .mixed = !part.values.empty()}};
   const std::span<const uint32_t> ids =
       state_.words().values(state.history_of(slot).part(held, count));
   const std::vector<uint32_t> fed(ids.begin(), ids.end());
@@ -243,15 +206,15 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
   return choice;
 }
 
-SequenceSlots::Choice SequenceSlots::shown_choice(const Pass& pass, uint32_t row,
+SequenceSlots::Choice SequenceSlots::shown_choice(const RowsPass& pass, uint32_t row,
                                                   uint32_t count) const {
-  const SampleStateLayout seen = part_of(state_.layout(), pass.first, pass.slots).state;
+  const SampleStateLayout seen = part_of(state_.layout(), pass.first, pass.rows).state;
   const auto* shown = state_.progress();
   if (shown[seen.progress_stopped(row - pass.first)] == SAMPLE_NOT_FINITE) return std::nullopt;
   return shown[seen.progress_token(row - pass.first, count)];
 }
 
-SequenceSlots::Choice SequenceSlots::take_choice(const Pass& pass, uint32_t slot) {
+SequenceSlots::Choice SequenceSlots::take_choice(const RowsPass& pass, uint32_t slot) {
   checked_[slot] = {.row = slot, .left = {}};
   return take_over(
       slot, shown_choice(pass, slot, state_.words().get(state_.layout().state.counts, slot)));
@@ -292,10 +255,10 @@ std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t>
     lend_rows(some);
     highest = std::max(highest, *std::ranges::max_element(some.rows));
   }
-  const Pass pass = {0,
-                     step_slots(highest + 1),
-                     false,
-                     {.length = 1, .raw_logits = raw, .shares_rows = !drafts.empty()}};
+  const RowsPass pass = {0,
+                         step_slots(highest + 1),
+                         shape_.slots,
+                         {.length = 1, .raw_logits = raw, .shares_rows = !drafts.empty()}};
   run(pass);
   std::vector<Choice> choices;
   for (const uint32_t slot : slots) choices.push_back(take_choice(pass, slot));
@@ -312,7 +275,7 @@ void SequenceSlots::replace_choice(uint32_t slot, uint32_t id) {
 }
 
 std::vector<float> SequenceSlots::logits(uint32_t slot) const {
-  const Built& last = programs_.front();
+  const PassPrograms::Built& last = programs_.latest();
   const Tensor row = last.kept.raw_logits.row_slice(checked_[slot].row - last.pass.first, 1);
   return download_as<float>(state_.device(), last.program.view(row));
 }

@@ -5,18 +5,16 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "models/generation/decoder_programs.h"
+#include "models/generation/pass_programs.h"
 #include "models/generation/slot_pages.h"
 #include "runtime/device_copy.h"
 #include "runtime/pipeline.h"
-#include "runtime/program.h"
 
 namespace mulciber {
 
@@ -143,41 +141,26 @@ class SequenceSlots {
   /// Throws LogitsError with the reason why a sequence's logits are not finite.
   [[noreturn]] void refuse(uint32_t slot);
 
-  double build_seconds() const { return build_seconds_; }
+  double build_seconds() const { return programs_.build_seconds(); }
   /// Pipelines of all decode steps and prefill passes, before any of them is built.
   std::vector<PipelineKey> pipelines() const;
 
  private:
-  struct Pass {
-    uint32_t first = 0, slots = 1;  // [first, first + slots)
-    bool prompt = false;            // else a decode step
-    DecoderPass pass;
-    auto operator<=>(const Pass&) const = default;
-  };
-  struct Built {
-    Pass pass;
-    Program program;
-    PassTensors kept;
-  };
   static BatchShape batch_of(const SlotShape& shape);
   static BatchLayout plan(const DecoderNetwork& network, const SlotShape& shape);
-  static PassTensors add_nodes(ProgramBuilder& builder, const DecoderNetwork& network,
-                               const BatchLayout& layout, const BatchTensors& tensors,
-                               const SlotShape& shape, const Pass& pass);
-  static uint64_t arena_bytes(const Capabilities& device, const DecoderNetwork& network,
-                              const SlotShape& shape, const BatchLayout& layout,
-                              const BatchTensors& tensors);
-  Built& built(const Pass& pass);
-  void run(const Pass& pass);
+  /// The passes that take most memory.
+  static std::vector<RowsPass> planned_passes(const DecoderNetwork& network,
+                                              const SlotShape& shape);
+  void run(const RowsPass& pass);
   /// The choice of a row of a pass behind `count` tokens.
-  Choice shown_choice(const Pass& pass, uint32_t row, uint32_t count) const;
+  Choice shown_choice(const RowsPass& pass, uint32_t row, uint32_t count) const;
   /// The last choice of a slot in a pass, which the CPU's copy of control takes over.
-  Choice take_choice(const Pass& pass, uint32_t slot);
+  Choice take_choice(const RowsPass& pass, uint32_t slot);
   /// Updates the CPU's copy of control after a choice.
   Choice take_over(uint32_t slot, Choice choice);
   /// Lend rows of a step to draft tokens, and take them back after it.
   void lend_rows(const Draft& draft);
-  void take_back(const Pass& pass, const Draft& draft);
+  void take_back(const RowsPass& pass, const Draft& draft);
   void push_table(uint32_t slot);
   /// A number for a mix of adapter scales. Sequences with different mixes share no pages.
   uint32_t mix_of(std::span<const float> adapters);
@@ -204,8 +187,8 @@ class SequenceSlots {
   std::vector<uint32_t> mix_;              // adapter mix of each slot
   /// SlotSequence::identity of each slot whose prompt has one.
   std::vector<std::vector<uint32_t>> identity_;
-  Buffer arena_, exchanged_;
-  std::list<Built> programs_;  // most recently used first
+  PassPrograms programs_;
+  Buffer exchanged_;
   std::vector<bool> keeps_logits_, masked_, exact_;
   /// For each slot: the row of the last pass in which it chose last, and the draft tokens of that
   /// pass that are left for follow().
@@ -218,7 +201,6 @@ class SequenceSlots {
     std::vector<Token> left;  // the next one is the last
   };
   std::vector<Checked> checked_;
-  double build_seconds_ = 0;
 };
 
 }  // namespace mulciber

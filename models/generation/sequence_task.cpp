@@ -38,9 +38,8 @@ SequenceTask::SequenceTask(SequenceBatch& batch, SequenceRequest request,
   if (run_->states[0] == SAMPLE_STOP_ID) request_.max_new_tokens = 0;  // the grammar allows nothing
   if (!request_.embeddings.empty()) batch_.state_.need_rows();
   // Programs are built now: stages of a frame must not build any.
-  const std::set<DecoderPass> passes = batch_.passes(request_);
-  for (const DecoderPass& pass : passes) batch_.built(pass, passes);
-  if (request_.max_new_tokens > 1) step_ = &batch_.built(step_shape_, passes).program;
+  for (const DecoderPass& pass : batch_.passes(request_)) batch_.built(pass);
+  if (request_.max_new_tokens > 1) step_ = &batch_.program(step_shape_);
   batch_.in_task_ = true;  // from here on nothing throws
 }
 
@@ -63,7 +62,7 @@ void SequenceTask::take_outputs(Stage& stage, const DecoderPass& shape, uint64_t
 std::optional<Stage> SequenceTask::next() {
   if (stopped_) return std::nullopt;
   if (!prompt_given_) {
-    // Building the program of a pass may evict one whose recording is not complete.
+    // One pass is under way at a time: where it does not end, the row is cut to the tokens before.
     if (passes_ > ended_) return std::nullopt;
     const std::optional<SequenceBatch::Pass> pass = batch_.next_pass(*run_);
     if (pass) {

@@ -73,7 +73,7 @@ void SequenceSlots::lend_rows(const Draft& draft) {
   changed_ = true;
 }
 
-void SequenceSlots::take_back(const Pass& pass, const Draft& draft) {
+void SequenceSlots::take_back(const RowsPass& pass, const Draft& draft) {
   const SampleStateLayout& state = state_.layout().state;
   for (size_t i = draft.ids.size(); i-- > 0;) {
     const uint32_t row = draft.rows[i];
