@@ -10,6 +10,7 @@
 #include "models/generation/not_finite.h"
 #include "models/generation/sequence_run.h"
 #include "mulciber/error.h"
+#include "runtime/recorder.h"
 
 namespace mulciber {
 namespace {
@@ -296,6 +297,34 @@ void SequenceSlots::refuse(uint32_t slot) {
   const std::vector<uint32_t> tokens = state_.history(slot);
   refuse_logits(state_.device(), state_.network().weights, fmt::format("after {} tokens", count),
                 [&] { return first_layer_not_finite(state_.device(), state_.network(), tokens); });
+}
+
+std::vector<PipelineKey> SequenceSlots::pipelines() const {
+  const Capabilities& device = state_.device().capabilities();
+  std::vector<PipelineKey> keys;
+  const auto add = [&](const RowsPass& pass) {
+    ProgramBuilder builder(device, "plan");
+    add_rows_pass(builder, state_.network(), state_.layout(), state_.tensors(), pass);
+    for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
+  };
+  for (const bool raw : {false, true}) {
+    for (uint32_t count = 1; count <= shape_.slots; count = step_slots(count) + 1) {
+      const RowsPass step = {0, step_slots(count), shape_.slots, {.length = 1, .raw_logits = raw}};
+      add(step);
+      if (!can_draft()) continue;
+      RowsPass verifying = step;
+      verifying.pass.shares_rows = true;
+      add(verifying);
+    }
+    for (const uint32_t length : kPassLengths) {
+      if (length > shape_.chunk) break;
+      for (const PassOutput output : {PassOutput::kCache, PassOutput::kChoice})
+        for (const bool mixed : {false, true})
+          if (!mixed || state_.network().sees)
+            add({0, 1, 1, {.length = length, .result = output, .raw_logits = raw, .mixed = mixed}});
+    }
+  }
+  return keys;
 }
 
 }  // namespace mulciber
