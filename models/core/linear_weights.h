@@ -30,33 +30,51 @@ struct LinearPart {
   uint64_t rows_in_file = 0, first_row = 0;  // for a part of a taller matrix
 };
 
-/// Adds NAME.weight, (rows of all parts, columns), and NAME.bias if `bias`. interleaved: interleave
-/// the rows, row 0 of every part, then row 1 of every part, and so on. any_column_order: sets
-/// WeightSpec::any_column_order; the product must then get Linear::column_order.
+/// NAME.weight, (rows of all parts, columns). interleaved: interleaves the rows, row 0 of every
+/// part, then row 1 of every part, and so on.
+inline WeightSpec linear_matrix(const std::string& name, const std::vector<LinearPart>& parts,
+                                uint64_t columns, bool interleaved = false,
+                                SourceForm form = SourceForm::kAsInFile) {
+  WeightSpec spec = {name + ".weight", WeightRole::kMatrix, {}, {}};
+  if (interleaved) spec.interleaved = static_cast<uint32_t>(parts.size());
+  uint64_t rows = 0;
+  for (const LinearPart& part : parts) {
+    rows += part.rows;
+    spec.sources.push_back({with_ending(part.names, ".weight"),
+                            {part.rows, columns},
+                            form,
+                            part.rows_in_file,
+                            part.first_row});
+  }
+  spec.shape = {rows, columns};
+  return spec;
+}
+
+/// NAME.bias, (rows of all parts).
+inline WeightSpec linear_bias(const std::string& name, const std::vector<LinearPart>& parts,
+                              bool interleaved = false) {
+  WeightSpec spec = {name + ".bias", WeightRole::kVector, {}, {}};
+  if (interleaved) spec.interleaved = static_cast<uint32_t>(parts.size());
+  uint64_t rows = 0;
+  for (const LinearPart& part : parts) {
+    rows += part.rows;
+    spec.sources.push_back({with_ending(part.names, ".bias"),
+                            {part.rows},
+                            SourceForm::kAsInFile,
+                            part.rows_in_file,
+                            part.first_row});
+  }
+  spec.shape = {rows};
+  return spec;
+}
+
 inline void add_linear(WeightTable& table, const std::string& name,
                        const std::vector<LinearPart>& parts, uint64_t columns, bool bias,
                        bool interleaved = false, SourceForm form = SourceForm::kAsInFile,
                        bool any_column_order = false) {
-  uint64_t rows = 0;
-  for (const LinearPart& part : parts) rows += part.rows;
-  const auto sources = static_cast<uint32_t>(interleaved ? parts.size() : 1);
-  WeightSpec matrix = {name + ".weight", WeightRole::kMatrix, {rows, columns}, {}, sources};
-  matrix.any_column_order = any_column_order;
-  WeightSpec vector = {name + ".bias", WeightRole::kVector, {rows}, {}, sources};
-  for (const LinearPart& part : parts) {
-    matrix.sources.push_back({with_ending(part.names, ".weight"),
-                              {part.rows, columns},
-                              form,
-                              part.rows_in_file,
-                              part.first_row});
-    vector.sources.push_back({with_ending(part.names, ".bias"),
-                              {part.rows},
-                              SourceForm::kAsInFile,
-                              part.rows_in_file,
-                              part.first_row});
-  }
-  table.push_back(std::move(matrix));
-  if (bias) table.push_back(std::move(vector));
+  table.push_back(linear_matrix(name, parts, columns, interleaved, form));
+  table.back().any_column_order = any_column_order;
+  if (bias) table.push_back(linear_bias(name, parts, interleaved));
 }
 
 }  // namespace mulciber
