@@ -1,7 +1,6 @@
 #include "models/generation/decoder_architecture.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -96,21 +95,23 @@ uint32_t context_of(const DecoderConfig& config, const ModelOptions& options) {
 MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkpoint& checkpoint,
                                         const DecoderConfig& config, const ModelOptions& options) {
   const uint32_t context = context_of(config, options);
+  DeclaredWeights declared;
+  decoder_network(config, declared, context, {});
   MemoryPrediction predicted;
-  std::map<std::string, std::vector<WeightSegment>> weights;
-  for (const WeightSpec& spec : table_to_read(decoder_weight_table(config), options)) {
-    weights[spec.name] =
+  predicted.weight_bytes = declared.computed_bytes();
+  PlannedWeights::Segments segments;
+  for (const WeightSpec& spec : table_to_read(declared.table(), options)) {
+    segments[spec.name] =
         weight_segments(spec, checkpoint, model_type(checkpoint), options.matrices);
-    for (const WeightSegment& segment : weights[spec.name])
+    for (const WeightSegment& segment : segments[spec.name])
       predicted.weight_bytes += aligned_weight_bytes(segment.bytes());
   }
-  for (const ComputedWeight& computed : computed_decoder_weights(config, context))
-    predicted.weight_bytes += added_weight_bytes(computed.shape);
   const auto adapters = stacked_adapters(checkpoint, config, options);
   if (adapters) predicted.weight_bytes += adapters->bytes();
   if (options.sequences == 0) return predicted;
-  const DecoderNetwork network = planned_decoder_network(
-      config, weights, context, network_types(device, options, adapters.get()));
+  PlannedWeights weights(segments);
+  const DecoderNetwork network =
+      decoder_network(config, weights, context, network_types(device, options, adapters.get()));
   predicted.context_bytes =
       SequenceBatch::predict_bytes(device, network, {options.sequences, context});
   uint64_t token_bytes = 0, state_bytes = 0;

@@ -11,7 +11,6 @@
 #include "models/generation/decoding.h"
 #include "models/generation/traced_pass.h"
 #include "mulciber/error.h"
-#include "runtime/transfer.h"
 
 namespace mulciber {
 namespace {
@@ -22,15 +21,20 @@ Weights load_weights(Device& device, const Checkpoint& checkpoint, const std::st
   WeightTable table = decoder_weight_table(config);
   table.insert(table.end(), beside.begin(), beside.end());
   Weights weights = weights_of(device, table, checkpoint, family, options);
-  for (const ComputedWeight& computed :
-       computed_decoder_weights(config, context_of(config, options)))
-    weights.add(device, computed.name, computed.shape, computed.values());
   if (!adapters) return weights;
   for (const auto& [weight, update] : adapters->beside().updates) {
     weights.add(device, lora_down(weight), update.down, adapters->down(weight), update.type);
     weights.add(device, lora_up(weight), update.up, adapters->up(weight), update.type);
   }
   return weights;
+}
+
+/// Builds the network, which adds its computed weights to `weights`.
+DecoderNetwork load_network(Device& device, Weights& weights, const DecoderConfig& config,
+                            const ModelOptions& options, const AdapterStack* adapters) {
+  LoadedWeights loaded(device, weights);
+  return decoder_network(config, loaded, context_of(config, options),
+                         network_types(device.capabilities(), options, adapters));
 }
 
 /// Where the tokens of each row begin. Padding stands before them.
@@ -115,20 +119,10 @@ DecoderModel::DecoderModel(Device& device, const Checkpoint& checkpoint, Decoder
       adapters_(stacked_adapters(checkpoint, config_, options)),
       weights_(
           load_weights(device, checkpoint, family_, config_, options, adapters_.get(), beside)),
-      network_(build_decoder_network(
-          config_, [&](const std::string& name) { return weights_.segments(name); },
-          context_of(config_, options),
-          network_types(device.capabilities(), options, adapters_.get()))),
+      network_(load_network(device, weights_, config_, options, adapters_.get())),
       vectors_(device, network_, config_, family_) {
   network_.head_masks = factors_of(family_, config_, options.masked_heads);
   network_.weights = &weights_;
-  for (size_t i = 0; config_.attention.sinks && i < config_.layers.size(); ++i) {
-    const Tensor& sinks = weights_[fmt::format("layers.{}.sinks", i)];
-    const std::vector<float> values = download_as<float>(device_, sinks.view);
-    std::ranges::copy_n(
-        values.begin(), config_.attention.heads,
-        network_.sinks.begin() + static_cast<std::ptrdiff_t>(i * config_.attention.heads));
-  }
 }
 
 Extents DecoderModel::extents() const {

@@ -46,6 +46,7 @@ class DecoderModel : public Model, public LanguageModel {
   Device& device() const { return device_; }
   const DecoderConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
+  Weights& weights() { return weights_; }
   /// Runs forward() with embeddings in place of some tokens of the only row. given: these
   /// embeddings.
   NamedArrays forward_given(const NamedArrays& inputs, std::span<const std::string> wanted,

@@ -1,21 +1,17 @@
-// Weight table and layers of a decoder-only network, from its configuration.
+// A decoder-only network, built from its configuration and its weights.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "checkpoints/weights.h"
 #include "layers/causal_decoder.h"
 #include "layers/embedding.h"
+#include "models/core/network_weights.h"
 #include "models/families/decoder_config.h"
 #include "models/networks/network_adapters.h"
 
 namespace mulciber {
-
-class Weights;
 
 struct DecoderNetwork {
   TokenEmbedding embedding;
@@ -39,19 +35,6 @@ struct DecoderNetwork {
   }
 };
 
-/// Names, shapes and source names of every weight of a configuration.
-WeightTable decoder_weight_table(const DecoderConfig& config);
-
-/// Weights that are computed instead of read: angles of rotary embeddings for positions below
-/// `positions`, and rules of expert routing.
-struct ComputedWeight {
-  std::string name;
-  Shape shape;
-  std::function<std::vector<float>()> values;
-};
-std::vector<ComputedWeight> computed_decoder_weights(const DecoderConfig& config,
-                                                     uint32_t positions);
-
 /// Whether adapters can apply to the product with this weight of the table.
 bool takes_adapters(const std::string& weight);
 
@@ -70,18 +53,13 @@ struct NetworkTypes {
   std::shared_ptr<const NetworkAdapters> adapters = {};
 };
 
-/// Builds the network with types and shapes only, for planning before weights are loaded. weights:
-/// the segments of each weight in the table (weight_segments()).
-DecoderNetwork planned_decoder_network(
-    const DecoderConfig& config, const std::map<std::string, std::vector<WeightSegment>>& weights,
-    uint32_t positions, const NetworkTypes& types);
+/// Builds the network of a configuration from its weights. positions: tokens of the longest
+/// sequence, for which angles of rotary embeddings are computed. Throws ModelError for what the
+/// layers do not support, before it asks for a weight.
+DecoderNetwork decoder_network(const DecoderConfig& config, NetworkWeights& weights,
+                               uint32_t positions, const NetworkTypes& types);
 
-/// Builds the network. segments: returns the tensors of a weight in the table or of a computed
-/// weight. A matrix has several only if its parts have different types, as queries, keys and values
-/// have in some files.
-DecoderNetwork build_decoder_network(
-    const DecoderConfig& config,
-    const std::function<std::vector<Tensor>(const std::string&)>& segments, uint32_t positions,
-    const NetworkTypes& types);
+/// Names, shapes and source names of every weight of a configuration. Throws as decoder_network().
+WeightTable decoder_weight_table(const DecoderConfig& config);
 
 }  // namespace mulciber

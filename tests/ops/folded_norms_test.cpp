@@ -121,11 +121,11 @@ TEST_CASE("Products of many weights in blocks leave the norm to a dispatch of it
       {"num_attention_heads", 32}, {"num_key_value_heads", 8},    {"max_position_embeddings", 64},
       {"vocab_size", 512},         {"rms_norm_eps", 1e-5},        {"hidden_act", "silu"}};
   const DecoderConfig decoder = kLlama.read(ConfigReader(config, "config.json", ""));
-  std::map<std::string, std::vector<WeightSegment>> weights;
+  PlannedWeights::Segments segments;
   for (const WeightSpec& spec : decoder_weight_table(decoder))
-    weights[spec.name] = {{spec.role == WeightRole::kMatrix ? type : DataType::kF32, spec.shape}};
-  const DecoderNetwork network =
-      planned_decoder_network(decoder, weights, 64, {.folded_norms = true});
+    segments[spec.name] = {{spec.role == WeightRole::kMatrix ? type : DataType::kF32, spec.shape}};
+  PlannedWeights weights(segments);
+  const DecoderNetwork network = decoder_network(decoder, weights, 64, {.folded_norms = true});
   // The 6,144 x 4,096 weights of queries, keys and values are few enough.
   CHECK(network.decoder.first_norm->folds);
   for (const CausalLayer& layer : network.decoder.layers)
