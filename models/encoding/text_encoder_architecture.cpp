@@ -15,14 +15,13 @@ class TextEncoderArchitecture : public Architecture {
   Extents extents() const override { return extents_of(config_); }
   MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
     MemoryPrediction plan = Architecture::predict(device, options);
-    for (const ComputedAngles& angles : computed_angles(config_))
-      plan.weight_bytes += added_weight_bytes(angles.shape);
+    plan.weight_bytes += declare_text_encoder(config_, checkpoint()).computed_bytes();
     return plan;
   }
 
  private:
   WeightTable weight_table() const override {
-    return text_encoder_weight_table(config_, checkpoint());
+    return declare_text_encoder(config_, checkpoint()).table();
   }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<TextEncoderModel>(device, checkpoint(), config_, options);

@@ -40,24 +40,10 @@ uint32_t rounded_rows(uint32_t rows) {
   return rows <= between ? between : power;
 }
 
-Weights load_encoder_weights(Device& device, const Checkpoint& checkpoint,
-                             const EncoderConfig& config, const ModelOptions& options) {
-  Weights weights = weights_of(device, text_encoder_weight_table(config, checkpoint), checkpoint,
-                               model_type(checkpoint), options);
-  for (const ComputedAngles& angles : computed_angles(config))
-    weights.add(
-        device, angles.name, angles.shape,
-        rope_angles(config.context, angles.rope.rotated, angles.rope.base, angles.rope.scaling));
-  return weights;
-}
-
-std::vector<float> relative_bias_of(Device& device, const EncoderConfig& config,
-                                    const Weights& weights) {
-  if (!config.relative_bias) return {};
-  const Tensor& table = weights["relative_bias"];
-  BufferView view = table.view;
-  view.size = table.bytes();
-  return t5_bias(download_as<float>(device, view), config.heads, *config.relative_bias);
+TextEncoderNetwork loaded_encoder(Device& device, Weights& weights, const Checkpoint& checkpoint,
+                                  const EncoderConfig& config, DataType activations) {
+  LoadedWeights loaded(device, weights, &checkpoint);
+  return {config, loaded, activations};
 }
 
 bool finite(std::span<const float> values) {
@@ -107,19 +93,19 @@ TextEncoderModel::TextEncoderModel(Device& device, const Checkpoint& checkpoint,
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
       memory_limit_(options.memory_limit),
-      weights_(load_encoder_weights(device, checkpoint, config, options)),
-      network_(config, weights_, relative_bias_of(device, config, weights_), options.activations) {}
+      weights_(weights_of(device, declare_text_encoder(config, checkpoint).table(), checkpoint,
+                          family_, options)),
+      network_(loaded_encoder(device, weights_, checkpoint, config, options.activations)) {}
 
 TextEncoderModel::~TextEncoderModel() = default;
 
 void TextEncoderModel::add_dense(const DenseModule& module) {
   const std::string name = fmt::format("dense.{}", dense_modules_++);
-  weights_.add(device_, name + ".weight", {module.out, module.in}, module.weight);
-  Linear linear{weights_[name + ".weight"]};
-  if (!module.bias.empty()) {
-    weights_.add(device_, name + ".bias", {module.out}, module.bias);
-    linear.bias = weights_[name + ".bias"];
-  }
+  LoadedWeights weights(device_, weights_);
+  Linear linear{
+      weights.computed({name + ".weight", {module.out, module.in}, [&] { return module.weight; }})};
+  if (!module.bias.empty())
+    linear.bias = weights.computed({name + ".bias", {module.out}, [&] { return module.bias; }});
   programs_.clear();
   network_.add_dense(std::move(linear), module.activation);
 }

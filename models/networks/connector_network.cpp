@@ -1,20 +1,12 @@
 #include "models/networks/connector_network.h"
 
-#include "models/core/linear_weights.h"
-#include "models/networks/vision_network.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 
 namespace mulciber {
 namespace {
 
-Linear product(const Weights& weights, const std::string& name) {
-  const std::vector<Tensor>& segments = weights.segments(name + ".weight");
-  Linear linear = {.weight = segments.front()};
-  if (weights.has(name + ".bias")) linear.bias = weights[name + ".bias"];
-  linear.more_segments.assign(segments.begin() + 1, segments.end());
-  return linear;
-}
+constexpr const char *kTowerWeights = "vision.", *kConnectorWeights = "connector.";
 
 std::vector<uint32_t> order_of(const VisionLanguageConfig& config) {
   const VisionTower& tower = config.vision.tower;
@@ -33,33 +25,31 @@ std::vector<uint32_t> order_of(const VisionLanguageConfig& config) {
   return order;
 }
 
-}  // namespace
-
-WeightTable image_embedder_weight_table(const VisionLanguageConfig& config,
-                                        const Checkpoint& checkpoint) {
-  WeightTable table = vision_weight_table(config.vision, checkpoint);
-  for (WeightSpec& spec : table) spec.name = kTowerWeights + spec.name;
-  const Connector& connector = config.connector;
-  const auto file = [&](const char* name) {
-    WeightNames names;
-    for (const char* prefix : connector.prefixes) names.push_back(std::string(prefix) + name);
-    return names;
-  };
-  const uint64_t width = config.text.width,
-                 read = uint64_t{config.vision.tower.width} * connector.merged * connector.merged;
-  const std::string name = kConnectorWeights;
-  add_linear(table, name + "first", {{file(connector.first), width}}, read, connector.bias);
-  if (connector.second)
-    add_linear(table, name + "second", {{file(connector.second), width}}, width, connector.bias);
-  return table;
+VisionTowerNetwork embedder_tower(const VisionConfig& config, NetworkWeights& weights,
+                                  DataType activations) {
+  PartWeights part(weights, kTowerWeights);
+  return {config, part, activations};
 }
 
-ConnectorNetwork::ConnectorNetwork(const VisionLanguageConfig& config, const Weights& weights)
+ConnectorNetwork embedder_connector(const VisionLanguageConfig& config, NetworkWeights& weights) {
+  PartWeights part(weights, kConnectorWeights);
+  return {config, part};
+}
+
+}  // namespace
+
+ConnectorNetwork::ConnectorNetwork(const VisionLanguageConfig& config, NetworkWeights& weights)
     : order_(order_of(config)),
       merged_(config.connector.merged * config.connector.merged),
-      activation_(config.connector.activation),
-      first_(product(weights, "first")) {
-  if (config.connector.second) second_ = product(weights, "second");
+      activation_(config.connector.activation) {
+  const Connector& connector = config.connector;
+  const auto linear = [&](const char* name, const char* in_file, uint64_t columns) {
+    WeightNames names;
+    for (const char* prefix : connector.prefixes) names.push_back(std::string(prefix) + in_file);
+    return weights.linear(name, {LinearPart{names, config.text.width}}, columns, connector.bias);
+  };
+  first_ = linear("first", connector.first, uint64_t{config.vision.tower.width} * merged_);
+  if (connector.second) second_ = linear("second", connector.second, config.text.width);
 }
 
 Tensor ConnectorNetwork::operator()(ProgramBuilder& builder, const Tensor& states,
@@ -75,6 +65,18 @@ Tensor ConnectorNetwork::operator()(ProgramBuilder& builder, const Tensor& state
   const Tensor first = first_(builder, merged, second_ ? activation_ : Activation::kNone);
   const Tensor rows = second_ ? (*second_)(builder, first) : first;
   return rows.type == DataType::kF32 ? rows : convert(builder, rows, DataType::kF32);
+}
+
+ImageEmbedderNetwork::ImageEmbedderNetwork(const VisionLanguageConfig& config,
+                                           NetworkWeights& weights, DataType activations)
+    : tower(embedder_tower(config.vision, weights, activations)),
+      connector(embedder_connector(config, weights)) {}
+
+WeightTable image_embedder_weight_table(const VisionLanguageConfig& config,
+                                        const Checkpoint& checkpoint) {
+  DeclaredWeights weights(&checkpoint);
+  ImageEmbedderNetwork(config, weights, DataType::kF32);
+  return std::move(weights).table();
 }
 
 }  // namespace mulciber

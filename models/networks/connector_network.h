@@ -7,23 +7,15 @@
 #include <vector>
 
 #include "layers/linear.h"
-#include "models/core/device_weights.h"
+#include "models/core/network_weights.h"
 #include "models/families/vision_language_family.h"
+#include "models/networks/vision_network.h"
 
 namespace mulciber {
 
-/// Prefixes of the weights of the vision tower and the connector, which share a table with the
-/// decoder's.
-inline constexpr const char *kTowerWeights = "vision.", *kConnectorWeights = "connector.";
-
-/// Names, shapes and source names of the weights of both.
-WeightTable image_embedder_weight_table(const VisionLanguageConfig& config,
-                                        const Checkpoint& checkpoint);
-
 class ConnectorNetwork {
  public:
-  /// weights: the connector's, without the prefix kConnectorWeights.
-  ConnectorNetwork(const VisionLanguageConfig& config, const Weights& weights);
+  ConnectorNetwork(const VisionLanguageConfig& config, NetworkWeights& weights);
 
   /// Indices of the hidden states in the order of their concatenation.
   const std::vector<uint32_t>& order() const { return order_; }
@@ -37,5 +29,18 @@ class ConnectorNetwork {
   Linear first_;
   std::optional<Linear> second_;
 };
+
+/// Computes an image's embeddings for the decoder, beside whose weights its own are loaded.
+struct ImageEmbedderNetwork {
+  ImageEmbedderNetwork(const VisionLanguageConfig& config, NetworkWeights& weights,
+                       DataType activations);
+
+  VisionTowerNetwork tower;
+  ConnectorNetwork connector;
+};
+
+/// The weights that an ImageEmbedderNetwork asks for.
+WeightTable image_embedder_weight_table(const VisionLanguageConfig& config,
+                                        const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -2,49 +2,12 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "ops/copy.h"
 #include "ops/elementwise.h"
 #include "ops/pool.h"
 
 namespace mulciber {
 namespace {
-
-Linear linear_of(const Weights& weights, const std::string& name) {
-  const std::vector<Tensor>& segments = weights.segments(name + ".weight");
-  Linear linear = {.weight = segments.front()};
-  if (weights.has(name + ".bias")) linear.bias = weights[name + ".bias"];
-  linear.more_segments.assign(segments.begin() + 1, segments.end());
-  return linear;
-}
-
-EncoderLayer encoder_layer(const EncoderConfig& config, const EncoderLayerConfig& layer,
-                           const Weights& weights) {
-  const std::string name = fmt::format("layers.{}.", layer.weights);
-  const uint32_t head_size = config.head_size();
-  EncoderLayer result = {
-      .self_attention = {.sizes = {config.heads, head_size, head_size},
-                         .qkv = linear_of(weights, name + "qkv"),
-                         .out = linear_of(weights, name + "out"),
-                         .window = layer.window},
-      .feed_forward = {.up = linear_of(weights, name + "up"),
-                       .down = linear_of(weights, name + "down"),
-                       .activation = config.activation,
-                       .gated = config.gated},
-      .feed_forward_norm = {weights[name + "feed_forward_norm"], config.norm_epsilon},
-      .norms = config.norms};
-  if (layer.attention_norm)
-    result.self_attention_norm = Norm{weights[name + "attention_norm"], config.norm_epsilon};
-  if (layer.rope) {
-    const RopeConfig& rope = config.ropes[*layer.rope];
-    result.self_attention.rotation =
-        Rotation{.angles = weights[fmt::format("rope.{}", *layer.rope)],
-                 .rotated = rope.rotated,
-                 .interleaved = rope.pairs == RotaryPairs::kNeighbours};
-  }
-  return result;
-}
 
 Tensor widened(ProgramBuilder& builder, const Tensor& x) {
   return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
@@ -60,30 +23,6 @@ Tensor first_states(ProgramBuilder& builder, const Tensor& states) {
 }
 
 }  // namespace
-
-TextEncoderNetwork::TextEncoderNetwork(const EncoderConfig& config, const Weights& weights,
-                                       std::vector<float> relative_bias, DataType activations)
-    : config_(config), activations_(activations), relative_bias_(std::move(relative_bias)) {
-  embedding_ = {.words = weights["words"],
-                .norm = {weights["embedding_norm"], config.norm_epsilon}};
-  if (weights.has("positions")) embedding_.positions = weights["positions"];
-  if (weights.has("types")) embedding_.types = weights["types"];
-  if (weights.has("project.weight")) embedding_.project = linear_of(weights, "project");
-  for (const EncoderLayerConfig& layer : config.layers)
-    encoder_.layers.push_back(encoder_layer(config, layer, weights));
-  if (weights.has("final_norm"))
-    encoder_.final_norm = Norm{weights["final_norm"], config.norm_epsilon};
-  if (weights.has("distances")) distances_ = weights["distances"];
-  if (weights.has("distances_norm"))
-    distances_norm_ = Norm{weights["distances_norm"], config.norm_epsilon};
-  if (weights.has("pooler.weight")) pooler_ = linear_of(weights, "pooler");
-  if (weights.has("spans.weight")) spans_ = linear_of(weights, "spans");
-  if (weights.has("head.output.weight")) {
-    head_ = Head{.output = linear_of(weights, "head.output")};
-    if (weights.has("head.dense.weight")) head_->dense = linear_of(weights, "head.dense");
-    if (weights.has("head.norm")) head_->norm = Norm{weights["head.norm"], config.norm_epsilon};
-  }
-}
 
 TextEncoderControl TextEncoderNetwork::plan_control(uint32_t rows, uint32_t length,
                                                     uint32_t packed) const {

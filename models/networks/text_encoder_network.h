@@ -1,7 +1,6 @@
-// The encoder-only Transformer: weight table and network.
+// The encoder-only Transformer.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,22 +8,10 @@
 
 #include "layers/embedding.h"
 #include "layers/transformer.h"
-#include "models/core/device_weights.h"
+#include "models/core/network_weights.h"
 #include "models/families/encoder_config.h"
 
 namespace mulciber {
-
-/// Names, shapes and source names of every weight of a configuration. The bare model's pooler is in
-/// the table if the checkpoint has it.
-WeightTable text_encoder_weight_table(const EncoderConfig& config, const Checkpoint& checkpoint);
-
-/// A weight that is computed instead of read: angles of a rotary embedding.
-struct ComputedAngles {
-  std::string name;
-  Shape shape;
-  RopeConfig rope;
-};
-std::vector<ComputedAngles> computed_angles(const EncoderConfig& config);
 
 /// Control words that a program of an encoder reads.
 struct TextEncoderControl {
@@ -42,9 +29,8 @@ struct TextEncoderControl {
 
 /// An encoder-only Transformer. Source: Devlin et al. 2019, arXiv:1810.04805, and its successors.
 struct TextEncoderNetwork {
-  /// weights: of the table, and the computed ones; relative_bias: result of t5_bias().
-  TextEncoderNetwork(const EncoderConfig& config, const Weights& weights,
-                     std::vector<float> relative_bias, DataType activations);
+  /// Asks for a pooler if the checkpoint of a bare model has it.
+  TextEncoderNetwork(const EncoderConfig& config, NetworkWeights& weights, DataType activations);
 
   /// packed: see TextEncoderControl::packed.
   TextEncoderControl plan_control(uint32_t rows, uint32_t length, uint32_t packed = 0) const;
@@ -116,10 +102,13 @@ struct TextEncoderNetwork {
   Encoder encoder_;
   std::optional<Linear> pooler_, spans_;
   std::optional<Head> head_;
-  std::vector<float> relative_bias_;
-  std::optional<Tensor> distances_;  // for disentangled attention: (2 * span, D)
+  std::vector<float> relative_bias_;  // result of t5_bias()
+  std::optional<Tensor> distances_;   // for disentangled attention: (2 * span, D)
   std::optional<Norm> distances_norm_;
   std::vector<std::pair<Linear, Activation>> dense_;
 };
+
+/// The weights that the network asks for.
+DeclaredWeights declare_text_encoder(const EncoderConfig& config, const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "ops/copy.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
@@ -13,35 +11,6 @@
 
 namespace mulciber {
 namespace {
-
-Linear dense_of(const Weights& weights, const std::string& name) {
-  const std::vector<Tensor>& segments = weights.segments(name + ".weight");
-  Linear linear = {.weight = segments.front()};
-  if (weights.has(name + ".bias")) linear.bias = weights[name + ".bias"];
-  linear.more_segments.assign(segments.begin() + 1, segments.end());
-  return linear;
-}
-
-Encoder stack_of(const std::string& name, const TowerConfig& tower, const Weights& weights) {
-  Encoder encoder;
-  for (uint32_t i = 0; i < tower.layers; ++i) {
-    const std::string layer = fmt::format("{}layers.{}.", name, i);
-    encoder.layers.push_back(
-        {.self_attention = {.sizes = {tower.heads, tower.head_size(), tower.head_size()},
-                            .qkv = dense_of(weights, layer + "qkv"),
-                            .out = dense_of(weights, layer + "out")},
-         .self_attention_norm = Norm{weights[layer + "attention_norm"], tower.norm_epsilon},
-         .feed_forward = {.up = dense_of(weights, layer + "up"),
-                          .down = dense_of(weights, layer + "down"),
-                          .activation = tower.activation,
-                          .gated = tower.gated},
-         .feed_forward_norm = {weights[layer + "feed_forward_norm"], tower.norm_epsilon},
-         .norms = NormPlacement::kBefore});
-  }
-  if (weights.has(name + "final_norm"))
-    encoder.final_norm = Norm{weights[name + "final_norm"], tower.norm_epsilon};
-  return encoder;
-}
 
 Tensor wide(ProgramBuilder& builder, const Tensor& x) {
   return x.type == DataType::kF32 ? x : convert(builder, x, DataType::kF32);
@@ -113,59 +82,27 @@ std::vector<float> resized_positions(std::span<const float> positions, uint32_t 
   return result;
 }
 
-std::vector<float> first_states(Device& device, const VisionTower& tower, const Weights& weights,
-                                ImageSize size) {
-  const uint32_t D = tower.width, P = tower.patch;
-  const uint64_t learned = tower.first_tokens.size() * uint64_t{D};
-  const std::vector<float> positions = values_of(device, weights["positions"]);
+// --- Images --------------------------------------------------------------------------------------
+
+std::vector<float> VisionTowerNetwork::first_states(Device& device, ImageSize size) const {
+  const uint32_t D = tower_.width, P = tower_.patch;
+  const uint64_t learned = embedding_.first_tokens.size() * uint64_t{D};
+  const std::vector<float> positions = values_of(device, embedding_.positions);
   std::vector<float> states(positions.begin(),
                             positions.begin() + static_cast<std::ptrdiff_t>(learned));
-  for (size_t i = 0; i < tower.first_tokens.size(); ++i) {
-    const std::vector<float> token = values_of(device, weights[fmt::format("first_token.{}", i)]);
+  for (size_t i = 0; i < embedding_.first_tokens.size(); ++i) {
+    const std::vector<float> token = values_of(device, embedding_.first_tokens[i]);
     for (uint32_t column = 0; column < D; ++column) states[i * D + column] += token[column];
   }
   std::vector<float> patches = resized_positions(std::span(positions).subspan(learned), D,
-                                                 {tower.patches_down(), tower.patches_across()},
+                                                 {tower_.patches_down(), tower_.patches_across()},
                                                  {size.height / P, size.width / P});
-  if (tower.patch_bias) {
-    const std::vector<float> bias = values_of(device, weights["patches.bias"]);
+  if (embedding_.bias) {
+    const std::vector<float> bias = values_of(device, *embedding_.bias);
     for (size_t i = 0; i < patches.size(); ++i) patches[i] += bias[i % D];
   }
   states.insert(states.end(), patches.begin(), patches.end());
   return states;
-}
-
-// --- Images --------------------------------------------------------------------------------------
-
-VisionTowerNetwork::VisionTowerNetwork(const VisionConfig& config, const Weights& weights,
-                                       DataType activations)
-    : tower_(config.tower),
-      head_(config.head),
-      activations_(activations),
-      patches_(weights["patches"]),
-      encoder_(stack_of("", config.tower, weights)) {
-  const float epsilon = tower_.norm_epsilon;
-  const auto dense = [&](const char* name) {
-    return weights.has(std::string(name) + ".weight") ? std::optional(dense_of(weights, name))
-                                                      : std::nullopt;
-  };
-  if (weights.has("embedding_norm")) embedding_norm_ = Norm{weights["embedding_norm"], epsilon};
-  if (weights.has("pooled_norm")) pooled_norm_ = Norm{weights["pooled_norm"], epsilon};
-  pooler_ = dense("pooler");
-  projection_ = dense("projection");
-  classifier_ = dense("classifier");
-  teacher_ = dense("teacher");
-  if (tower_.attention_head)
-    attention_head_ =
-        AttentionHead{.probe = weights["head.probe"],
-                      .attention = {.sizes = {tower_.heads, tower_.head_size(), tower_.head_size()},
-                                    .query = dense_of(weights, "head.query"),
-                                    .key_value = dense_of(weights, "head.key_value"),
-                                    .out = dense_of(weights, "head.out")},
-                      .norm = {weights["head.norm"], epsilon},
-                      .feed_forward = {.up = dense_of(weights, "head.up"),
-                                       .down = dense_of(weights, "head.down"),
-                                       .activation = tower_.activation}};
 }
 
 Tensor VisionTowerNetwork::states(ProgramBuilder& builder, const Tensor& pixels,
@@ -187,8 +124,8 @@ Tensor VisionTowerNetwork::states(ProgramBuilder& builder, const Tensor& pixels,
     const Tensor start =
         activations_ == DataType::kF32 ? first : convert(builder, first, activations_);
     copy_columns(builder, start.reshaped({1, tokens * D}), x.reshaped({images, tokens * D}));
-    matmul(builder, rows, patches_, {.accumulate_into = x});
-    if (embedding_norm_) x = (*embedding_norm_)(builder, x);
+    matmul(builder, rows, embedding_.patches, {.accumulate_into = x});
+    if (embedding_.norm) x = (*embedding_.norm)(builder, x);
     if (trace && trace->hidden_states) trace->keep_copy(builder, "output", x);
     return x;
   }();
@@ -196,7 +133,7 @@ Tensor VisionTowerNetwork::states(ProgramBuilder& builder, const Tensor& pixels,
 }
 
 Tensor VisionTowerNetwork::attention_pooled(ProgramBuilder& builder, const Tensor& states) const {
-  const AttentionHead& head = attention_head_.value();
+  const AttentionPooling& head = attention_pooling_.value();
   const uint64_t images = states.shape[0], D = tower_.width;
   const Tensor probe = builder.activation({images, 1, D}, DataType::kF32);
   copy_columns(builder, head.probe, probe);
@@ -207,7 +144,7 @@ Tensor VisionTowerNetwork::attention_pooled(ProgramBuilder& builder, const Tenso
 }
 
 Tensor VisionTowerNetwork::pooled(ProgramBuilder& builder, const Tensor& states) const {
-  if (attention_head_) return attention_pooled(builder, wide(builder, states));
+  if (attention_pooling_) return attention_pooled(builder, wide(builder, states));
   const Tensor x = state_of(builder, states, 0);
   return pooled_norm_ ? (*pooled_norm_)(builder, x) : x;
 }
@@ -279,17 +216,6 @@ TextTowerControl plan_text_control(uint32_t rows, uint32_t length) {
   control.ends = all.add<uint32_t>(rows);
   control.words = all.words();
   return control;
-}
-
-TextTowerNetwork::TextTowerNetwork(const TextTower& tower, const Weights& weights,
-                                   DataType activations)
-    : tower_(tower),
-      activations_(activations),
-      embedding_{.table = weights["text.words"], .positions = weights["text.positions"]},
-      encoder_(stack_of("text.", tower, weights)) {
-  encoder_.causal = tower.causal;
-  if (weights.has("text.head.weight")) head_ = dense_of(weights, "text.head");
-  if (weights.has("text.projection.weight")) projection_ = dense_of(weights, "text.projection");
 }
 
 Tensor TextTowerNetwork::states(ProgramBuilder& builder, const Tensor& control,

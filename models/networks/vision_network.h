@@ -1,4 +1,4 @@
-// Vision transformers and the text encoders trained with them: weight table and networks.
+// Vision transformers and the text encoders trained with them.
 #pragma once
 
 #include <array>
@@ -10,14 +10,10 @@
 #include "layers/attention.h"
 #include "layers/embedding.h"
 #include "layers/transformer.h"
-#include "models/core/device_weights.h"
+#include "models/core/network_weights.h"
 #include "models/families/vision_config.h"
 
 namespace mulciber {
-
-/// Names, shapes and source names of every weight of a configuration. A pooler is in the table if
-/// the checkpoint has it.
-WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint);
 
 /// Height and width of images, in pixels or cells.
 struct ImageSize {
@@ -30,20 +26,37 @@ struct ImageSize {
 std::vector<float> resized_positions(std::span<const float> positions, uint32_t columns,
                                      ImageSize grid, ImageSize to);
 
-/// Initial hidden states of images of a size, before pixels are added, (tokens, D) row-major: the
-/// value and position embedding of each learned token; the position embedding of each patch and the
-/// bias of the patch projection.
-std::vector<float> first_states(Device& device, const VisionTower& tower, const Weights& weights,
-                                ImageSize size);
-
 /// Columns for a token of all activations of a tower that are alive at one time.
 uint64_t live_columns(const VisionTower& tower);
+
+/// The embedding of an image: a linear map of each patch, learned tokens before them, positions.
+struct PatchEmbedding {
+  Tensor patches;                    // (D, channels * patch * patch)
+  std::optional<Tensor> bias;        // (D) f32
+  std::vector<Tensor> first_tokens;  // (D) f32 each
+  Tensor positions;                  // (tokens, D) f32
+  std::optional<Norm> norm;
+};
+
+/// Attention of a learned query to the hidden states, then a feed-forward network: Zhai et al.
+/// 2022, arXiv:2106.04560.
+struct AttentionPooling {
+  Tensor probe;  // (1, D)
+  CrossAttention attention;
+  Norm norm;
+  FeedForward feed_forward;
+};
 
 /// A vision transformer. Source: Dosovitskiy et al. 2021, arXiv:2010.11929.
 class VisionTowerNetwork {
  public:
-  VisionTowerNetwork(const VisionConfig& config, const Weights& weights, DataType activations);
+  /// Asks for a pooler if the checkpoint has it.
+  VisionTowerNetwork(const VisionConfig& config, NetworkWeights& weights, DataType activations);
 
+  /// Initial hidden states of images of a size, before pixels are added, (tokens, D) row-major: the
+  /// value and position embedding of each learned token; the position embedding of each patch and
+  /// the bias of the patch projection. Reads weights back from the device.
+  std::vector<float> first_states(Device& device, ImageSize size) const;
   /// Adds the network. pixels: input of unfold_patches(); first: result of first_states(). Returns
   /// hidden states, (images, tokens, D).
   Tensor states(ProgramBuilder& builder, const Tensor& pixels, const Tensor& first,
@@ -70,20 +83,13 @@ class VisionTowerNetwork {
  private:
   Tensor attention_pooled(ProgramBuilder& builder, const Tensor& states) const;
 
-  struct AttentionHead {
-    Tensor probe;  // (1, D)
-    CrossAttention attention;
-    Norm norm;
-    FeedForward feed_forward;
-  };
-
   VisionTower tower_;
   VisionHead head_;
   DataType activations_;
-  Tensor patches_;  // (D, channels * patch * patch)
-  std::optional<Norm> embedding_norm_, pooled_norm_;
+  PatchEmbedding embedding_;
   Encoder encoder_;
-  std::optional<AttentionHead> attention_head_;
+  std::optional<Norm> pooled_norm_;
+  std::optional<AttentionPooling> attention_pooling_;
   std::optional<Linear> pooler_, projection_, classifier_, teacher_;
 };
 
@@ -98,7 +104,9 @@ TextTowerControl plan_text_control(uint32_t rows, uint32_t length);
 
 class TextTowerNetwork {
  public:
-  TextTowerNetwork(const TextTower& tower, const Weights& weights, DataType activations);
+  /// projection: see VisionConfig.
+  TextTowerNetwork(const TextTower& tower, uint32_t projection, NetworkWeights& weights,
+                   DataType activations);
 
   /// Adds the network. Returns hidden states, (rows, length, D).
   Tensor states(ProgramBuilder& builder, const Tensor& control,
@@ -119,5 +127,18 @@ class TextTowerNetwork {
   Encoder encoder_;
   std::optional<Linear> head_, projection_;
 };
+
+/// An image encoder, and the text encoder if one was trained with it.
+struct VisionNetwork {
+  VisionNetwork(const VisionConfig& config, NetworkWeights& weights, DataType activations);
+
+  VisionTowerNetwork tower;
+  std::optional<TextTowerNetwork> texts;
+  /// The factor of a cosine in its logit, and the bias that is then added.
+  double logit_scale = 1, logit_bias = 0;
+};
+
+/// The weights that a VisionNetwork asks for.
+WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint);
 
 }  // namespace mulciber

@@ -1,166 +1,227 @@
-// The weight table of vision transformers and the text encoders trained with them.
+// The weights of vision transformers and the text encoders trained with them, as their constructors
+// ask for them.
+#include <cmath>
+
 #include <fmt/format.h>
 
-#include "models/core/linear_weights.h"
 #include "models/networks/vision_network.h"
 
 namespace mulciber {
 namespace {
 
-class VisionTableWriter {
+/// Asks for the weights of a tower and makes its parts of them.
+class TowerBuilder {
  public:
-  VisionTableWriter(const VisionConfig& config, const Checkpoint& checkpoint)
-      : config_(config), checkpoint_(checkpoint) {}
+  TowerBuilder(const TowerConfig& tower, NetworkWeights& weights)
+      : tower_(tower), weights_(weights) {}
 
-  WeightTable write() {
-    vision_tower();
-    if (config_.texts) texts(*config_.texts);
-    const uint64_t labels = config_.labels.size(), D = config_.tower.width;
-    if (config_.head != VisionHead::kNone) {
-      const uint64_t read = config_.head == VisionHead::kClassAndMean ? 2 * D : D;
-      add_linear(table_, "classifier", {{{config_.classifier}, labels}}, read, true);
-      if (config_.teacher) add_linear(table_, "teacher", {{{config_.teacher}, labels}}, D, true);
-    }
-    return std::move(table_);
+  WeightNames named(const std::string& part) const {
+    WeightNames names;
+    for (const char* prefix : tower_.names.prefixes) names.push_back(prefix + part);
+    return names;
+  }
+
+  Tensor tensor(const std::string& name, WeightRole role, const Shape& shape,
+                const WeightNames& names, const Shape& in_file) const {
+    return weights_.tensor({name, role, shape, {{names, in_file}}});
+  }
+
+  Norm norm(const std::string& name, const WeightNames& parts) const {
+    const uint64_t D = tower_.width;
+    const Tensor weight = weights_.tensor(
+        {name,
+         WeightRole::kVector,
+         {2, D},
+         {{with_ending(parts, ".weight"), {D}}, {with_ending(parts, ".bias"), {D}}}});
+    return {weight, tower_.norm_epsilon};
+  }
+
+  Linear linear(const std::string& name, const WeightNames& names, uint64_t rows, uint64_t columns,
+                bool bias = true) const {
+    return weights_.linear(name, {LinearPart{names, rows}}, columns, bias);
+  }
+
+  /// Rows [first, first + rows) of a matrix of three projections, and of its bias.
+  Linear part_of_three(const std::string& name, const WeightNames& names, uint64_t first,
+                       uint64_t rows) const {
+    const uint64_t D = tower_.width;
+    const auto part = [&](const char* ending, const Shape& shape) -> WeightSource {
+      return {with_ending(names, ending), shape, SourceForm::kAsInFile, 3 * D, first};
+    };
+    return weights_.linear(
+        WeightSpec{name + ".weight", WeightRole::kMatrix, {rows, D}, {part("_weight", {rows, D})}},
+        WeightSpec{name + ".bias", WeightRole::kVector, {rows}, {part("_bias", {rows})}});
+  }
+
+  HeadSizes head_sizes() const { return {tower_.heads, tower_.head_size(), tower_.head_size()}; }
+
+  Encoder stack() const {
+    Encoder encoder;
+    for (uint32_t i = 0; i < tower_.layers; ++i) encoder.layers.push_back(layer(i));
+    if (tower_.names.final_norm)
+      encoder.final_norm = norm("final_norm", named(tower_.names.final_norm));
+    return encoder;
   }
 
  private:
-  static WeightNames named(const TowerConfig& tower, const std::string& part) {
-    WeightNames names;
-    for (const char* prefix : tower.names.prefixes) names.push_back(prefix + part);
-    return names;
-  }
-  bool there(const WeightNames& names) const {
-    for (const std::string& name : names)
-      if (checkpoint_.find(name)) return true;
-    return false;
-  }
-  void plain(const std::string& name, WeightRole role, Shape shape, WeightNames names,
-             Shape in_file) {
-    table_.push_back({name, role, shape, {{std::move(names), in_file}}});
-  }
-  void norm(const std::string& name, const WeightNames& parts, uint64_t width) {
-    table_.push_back(
-        {name,
-         WeightRole::kVector,
-         {2, width},
-         {{with_ending(parts, ".weight"), {width}}, {with_ending(parts, ".bias"), {width}}}});
-  }
-  /// Adds a projection whose rows are multiplied with LayerScale factors.
-  void scaled_linear(const std::string& name, const WeightNames& part, uint64_t rows,
-                     uint64_t columns, bool bias, const WeightNames& scales) {
-    const size_t first = table_.size();
-    add_linear(table_, name, {{part, rows}}, columns, bias);
-    for (size_t i = first; i < table_.size(); ++i)
-      for (WeightSource& source : table_[i].sources) source.row_scales = scales;
+  WeightNames in_layer(uint32_t i, const char* part) const {
+    return part ? named(fmt::format("{}{}.{}", tower_.names.layer, i, part)) : WeightNames();
   }
 
-  void stack(const std::string& tower_name, const TowerConfig& tower) {
-    const TowerNames& names = tower.names;
-    const uint64_t D = tower.width, F = tower.hidden;
-    for (uint32_t i = 0; i < tower.layers; ++i) {
-      const std::string name = fmt::format("{}layers.{}.", tower_name, i);
-      const auto file = [&](const char* part) {
-        return part ? named(tower, fmt::format("{}{}.{}", names.layer, i, part)) : WeightNames();
-      };
-      norm(name + "attention_norm", file(names.attention_norm), D);
-      add_linear(table_, name + "qkv", {{file(names.q), D}, {file(names.k), D}, {file(names.v), D}},
-                 D, tower.attention_bias);
-      scaled_linear(name + "out", file(names.attention_out), D, D, true,
-                    file(names.attention_scale));
-      norm(name + "feed_forward_norm", file(names.feed_forward_norm), D);
-      const WeightNames up = file(names.up);
-      if (tower.gated)
-        add_linear(table_, name + "up", {{up, F, 2 * F, 0}, {up, F, 2 * F, F}}, D, true, true);
-      else
-        add_linear(table_, name + "up", {{up, F}}, D, true);
-      scaled_linear(name + "down", file(names.down), D, F, true, file(names.feed_forward_scale));
-    }
-    if (names.final_norm) norm(tower_name + "final_norm", named(tower, names.final_norm), D);
+  /// A projection whose rows are multiplied with LayerScale factors.
+  Linear scaled_linear(const std::string& name, const WeightNames& part, uint64_t rows,
+                       uint64_t columns, const WeightNames& scales) const {
+    WeightSpec matrix = linear_matrix(name, {LinearPart{part, rows}}, columns);
+    WeightSpec bias = linear_bias(name, {LinearPart{part, rows}});
+    matrix.sources.front().row_scales = bias.sources.front().row_scales = scales;
+    return weights_.linear(std::move(matrix), std::move(bias));
   }
 
-  void vision_tower() {
-    const VisionTower& tower = config_.tower;
-    const uint64_t D = tower.width, C = tower.channels, P = tower.patch, T = tower.tokens();
-    const WeightNames patches = named(tower, tower.patches);
-    plain("patches", WeightRole::kMatrix, {D, C * P * P}, with_ending(patches, ".weight"),
-          {D, C, P, P});
-    if (tower.patch_bias)
-      plain("patches.bias", WeightRole::kVector, {D}, with_ending(patches, ".bias"), {D});
-    for (size_t i = 0; i < tower.first_tokens.size(); ++i) {
-      const Shape in_file = tower.positions_in_batch ? Shape{1, 1, D} : Shape{D};
-      plain(fmt::format("first_token.{}", i), WeightRole::kVector, {D},
-            named(tower, tower.first_tokens[i]), in_file);
-    }
-    plain("positions", WeightRole::kVector, {T, D}, named(tower, tower.positions),
-          tower.positions_in_batch ? Shape{1, T, D} : Shape{T, D});
-    if (tower.embedding_norm) norm("embedding_norm", named(tower, tower.embedding_norm), D);
-    stack("", tower);
-    if (tower.pooled_norm) norm("pooled_norm", named(tower, tower.pooled_norm), D);
-    if (tower.attention_head) attention_head(tower);
-    if (tower.pooler && config_.head == VisionHead::kNone)
-      if (const WeightNames pooler = named(tower, tower.pooler);
-          there(with_ending(pooler, ".weight")))
-        add_linear(table_, "pooler", {{pooler, D}}, D, true);
-    if (config_.projection > 0)
-      add_linear(table_, "projection", {{{"visual_projection"}, config_.projection}}, D, false);
+  EncoderLayer layer(uint32_t i) const {
+    const TowerNames& names = tower_.names;
+    const std::string name = fmt::format("layers.{}.", i);
+    EncoderLayer result = {.norms = NormPlacement::kBefore};
+    result.self_attention_norm = norm(name + "attention_norm", in_layer(i, names.attention_norm));
+    result.self_attention = attention(i, name);
+    result.feed_forward_norm =
+        norm(name + "feed_forward_norm", in_layer(i, names.feed_forward_norm));
+    result.feed_forward = feed_forward(i, name);
+    return result;
   }
 
-  void attention_head(const VisionTower& tower) {
-    const uint64_t D = tower.width, F = tower.hidden;
-    const auto file = [&](const char* part) {
-      return named(tower, fmt::format("{}.{}", tower.attention_head, part));
-    };
-    plain("head.probe", WeightRole::kVector, {1, D}, file("probe"), {1, 1, D});
-    const auto projection = [&](const char* name, uint64_t first, uint64_t rows) {
-      table_.push_back(
-          {std::string(name) + ".weight",
-           WeightRole::kMatrix,
-           {rows, D},
-           {{file("attention.in_proj_weight"), {rows, D}, SourceForm::kAsInFile, 3 * D, first}}});
-      table_.push_back(
-          {std::string(name) + ".bias",
-           WeightRole::kVector,
-           {rows},
-           {{file("attention.in_proj_bias"), {rows}, SourceForm::kAsInFile, 3 * D, first}}});
-    };
-    projection("head.query", 0, D);
-    projection("head.key_value", D, 2 * D);
-    add_linear(table_, "head.out", {{file("attention.out_proj"), D}}, D, true);
-    norm("head.norm", file("layernorm"), D);
-    add_linear(table_, "head.up", {{file("mlp.fc1"), F}}, D, true);
-    add_linear(table_, "head.down", {{file("mlp.fc2"), D}}, F, true);
+  SelfAttention attention(uint32_t i, const std::string& name) const {
+    const TowerNames& names = tower_.names;
+    const uint64_t D = tower_.width;
+    return {.sizes = head_sizes(),
+            .qkv = weights_.linear(
+                name + "qkv",
+                {{in_layer(i, names.q), D}, {in_layer(i, names.k), D}, {in_layer(i, names.v), D}},
+                D, tower_.attention_bias),
+            .out = scaled_linear(name + "out", in_layer(i, names.attention_out), D, D,
+                                 in_layer(i, names.attention_scale))};
   }
 
-  void texts(const TextTower& tower) {
-    const uint64_t D = tower.width;
-    const auto table = [&](const char* name, const char* part, uint64_t rows, WeightRole role) {
-      plain(name, role, {rows, D}, with_ending(named(tower, part), ".weight"), {rows, D});
-    };
-    table("text.words", tower.words, tower.vocabulary, WeightRole::kMatrix);
-    table("text.positions", tower.positions, tower.context, WeightRole::kVector);
-    stack("text.", tower);
-    if (tower.head) add_linear(table_, "text.head", {{named(tower, tower.head), D}}, D, true);
-    if (config_.projection > 0)
-      add_linear(table_, "text.projection", {{{"text_projection"}, config_.projection}}, D, false);
-    // The file holds a scalar, or a list of one value.
-    for (const char* name : {"logit_scale", "logit_bias"}) {
-      if (name == std::string("logit_bias") && !config_.logit_bias) continue;
-      const CheckpointTensor* tensor = checkpoint_.find(name);
-      const bool scalar = tensor && tensor->shape.empty();
-      plain(name, WeightRole::kVector, {1}, {name}, scalar ? Shape{} : Shape{1});
-    }
+  FeedForward feed_forward(uint32_t i, const std::string& name) const {
+    const TowerNames& names = tower_.names;
+    const uint64_t D = tower_.width, F = tower_.hidden;
+    const WeightNames file = in_layer(i, names.up);
+    std::vector<LinearPart> up = {{file, F}};
+    if (tower_.gated) up = {{file, F, 2 * F, 0}, {file, F, 2 * F, F}};
+    return {.up = weights_.linear(name + "up", up, D, true, tower_.gated),
+            .down = scaled_linear(name + "down", in_layer(i, names.down), D, F,
+                                  in_layer(i, names.feed_forward_scale)),
+            .activation = tower_.activation,
+            .gated = tower_.gated};
   }
 
-  const VisionConfig& config_;
-  const Checkpoint& checkpoint_;
-  WeightTable table_;
+  const TowerConfig& tower_;
+  NetworkWeights& weights_;
 };
+
+PatchEmbedding patch_embedding(const VisionTower& tower, const TowerBuilder& parts) {
+  const uint64_t D = tower.width, C = tower.channels, P = tower.patch, T = tower.tokens();
+  const bool in_batch = tower.positions_in_batch;
+  const WeightNames patches = parts.named(tower.patches);
+  PatchEmbedding result = {.patches = parts.tensor("patches", WeightRole::kMatrix, {D, C * P * P},
+                                                   with_ending(patches, ".weight"), {D, C, P, P})};
+  if (tower.patch_bias)
+    result.bias =
+        parts.tensor("patches.bias", WeightRole::kVector, {D}, with_ending(patches, ".bias"), {D});
+  for (size_t i = 0; i < tower.first_tokens.size(); ++i)
+    result.first_tokens.push_back(
+        parts.tensor(fmt::format("first_token.{}", i), WeightRole::kVector, {D},
+                     parts.named(tower.first_tokens[i]), in_batch ? Shape{1, 1, D} : Shape{D}));
+  result.positions =
+      parts.tensor("positions", WeightRole::kVector, {T, D}, parts.named(tower.positions),
+                   in_batch ? Shape{1, T, D} : Shape{T, D});
+  if (tower.embedding_norm)
+    result.norm = parts.norm("embedding_norm", parts.named(tower.embedding_norm));
+  return result;
+}
+
+AttentionPooling attention_pooling(const VisionTower& tower, const TowerBuilder& parts) {
+  const uint64_t D = tower.width, F = tower.hidden;
+  const auto file = [&](const char* part) {
+    return parts.named(fmt::format("{}.{}", tower.attention_head, part));
+  };
+  const WeightNames projections = file("attention.in_proj");
+  return {
+      .probe = parts.tensor("head.probe", WeightRole::kVector, {1, D}, file("probe"), {1, 1, D}),
+      .attention = {.sizes = parts.head_sizes(),
+                    .query = parts.part_of_three("head.query", projections, 0, D),
+                    .key_value = parts.part_of_three("head.key_value", projections, D, 2 * D),
+                    .out = parts.linear("head.out", file("attention.out_proj"), D, D)},
+      .norm = parts.norm("head.norm", file("layernorm")),
+      .feed_forward = {.up = parts.linear("head.up", file("mlp.fc1"), F, D),
+                       .down = parts.linear("head.down", file("mlp.fc2"), D, F),
+                       .activation = tower.activation}};
+}
+
+/// A number of the file, which holds a scalar or a list of one value.
+double scalar_weight(const char* name, NetworkWeights& weights) {
+  const WeightNames names = {name};
+  const CheckpointTensor* found = weights.find(names);
+  const bool scalar = found && found->shape.empty();
+  const Tensor tensor =
+      weights.tensor({name, WeightRole::kVector, {1}, {{names, scalar ? Shape{} : Shape{1}}}});
+  return weights.values(tensor).at(0);
+}
 
 }  // namespace
 
+VisionTowerNetwork::VisionTowerNetwork(const VisionConfig& config, NetworkWeights& weights,
+                                       DataType activations)
+    : tower_(config.tower), head_(config.head), activations_(activations) {
+  const TowerBuilder parts(tower_, weights);
+  const uint64_t D = tower_.width, labels = config.labels.size();
+  embedding_ = patch_embedding(tower_, parts);
+  encoder_ = parts.stack();
+  if (tower_.pooled_norm) pooled_norm_ = parts.norm("pooled_norm", parts.named(tower_.pooled_norm));
+  if (tower_.attention_head) attention_pooling_ = attention_pooling(tower_, parts);
+  if (tower_.pooler && head_ == VisionHead::kNone)
+    if (const WeightNames pooler = parts.named(tower_.pooler);
+        weights.find(with_ending(pooler, ".weight")))
+      pooler_ = parts.linear("pooler", pooler, D, D);
+  if (config.projection > 0)
+    projection_ = parts.linear("projection", {"visual_projection"}, config.projection, D, false);
+  if (head_ == VisionHead::kNone) return;
+  const uint64_t read = head_ == VisionHead::kClassAndMean ? 2 * D : D;
+  classifier_ = parts.linear("classifier", {config.classifier}, labels, read);
+  if (config.teacher) teacher_ = parts.linear("teacher", {config.teacher}, labels, D);
+}
+
+TextTowerNetwork::TextTowerNetwork(const TextTower& tower, uint32_t projection,
+                                   NetworkWeights& weights, DataType activations)
+    : tower_(tower), activations_(activations) {
+  const TowerBuilder parts(tower_, weights);
+  const uint64_t D = tower.width;
+  const auto table = [&](const char* name, const char* part, uint64_t rows, WeightRole role) {
+    return parts.tensor(name, role, {rows, D}, with_ending(parts.named(part), ".weight"),
+                        {rows, D});
+  };
+  embedding_.table = table("words", tower.words, tower.vocabulary, WeightRole::kMatrix);
+  embedding_.positions = table("positions", tower.positions, tower.context, WeightRole::kVector);
+  encoder_ = parts.stack();
+  encoder_.causal = tower.causal;
+  if (tower.head) head_ = parts.linear("head", parts.named(tower.head), D, D);
+  if (projection > 0)
+    projection_ = parts.linear("projection", {"text_projection"}, projection, D, false);
+}
+
+VisionNetwork::VisionNetwork(const VisionConfig& config, NetworkWeights& weights,
+                             DataType activations)
+    : tower(config, weights, activations) {
+  if (!config.texts) return;
+  PartWeights text_weights(weights, "text.");
+  texts.emplace(*config.texts, config.projection, text_weights, activations);
+  logit_scale = std::exp(scalar_weight("logit_scale", weights));
+  if (config.logit_bias) logit_bias = scalar_weight("logit_bias", weights);
+}
+
 WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint) {
-  return VisionTableWriter(config, checkpoint).write();
+  DeclaredWeights weights(&checkpoint);
+  VisionNetwork(config, weights, DataType::kF32);
+  return std::move(weights).table();
 }
 
 }  // namespace mulciber

@@ -33,6 +33,12 @@ class ReaderArchitecture : public Architecture {
   ImageTextReaderConfig config_;
 };
 
+ImageTextReaderNetwork loaded_reader(Device& device, Weights& weights, const Checkpoint& checkpoint,
+                                     const ImageTextReaderConfig& config, DataType activations) {
+  LoadedWeights loaded(device, weights, &checkpoint);
+  return {config, loaded, activations};
+}
+
 }  // namespace
 
 /// Encodes an image to the keys and values of every decoder layer's cross-attention.
@@ -43,22 +49,21 @@ struct ImageTextReaderModel::Seeing {
   Tensor states;
   std::optional<Program> program;
 
-  Seeing(Device& device, const VisionTowerNetwork& network, const VisionTower& tower,
-         const Weights& weights, const TextDecoder& decoder, std::span<const Tensor> memories,
-         DataType pixel_type, const ImageNormalization& wanted)
+  Seeing(Device& device, const ImageTextReaderNetwork& network, const VisionTower& tower,
+         std::span<const Tensor> memories, DataType pixel_type, const ImageNormalization& wanted)
       : type(pixel_type), normalization(wanted) {
     const uint64_t H = tower.height, W = tower.width_pixels;
     const Shape shape = type == DataType::kU32 ? Shape{1, H, W} : Shape{1, tower.channels, H, W};
     pixels = device.memory().allocate(shape.elements() * sizeof(float), MemoryUsage::kActivations);
     const std::vector<float> begin =
-        first_states(device, tower, weights, {tower.height, tower.width_pixels});
+        network.tower.first_states(device, {tower.height, tower.width_pixels});
     first = device.memory().allocate(begin.size() * sizeof(float), MemoryUsage::kActivations);
     upload(device, first.view(), std::as_bytes(std::span(begin)));
     ProgramBuilder builder(device, "see");
-    const Tensor encoded =
-        network.states(builder, pixels.tensor(shape, type),
-                       first.tensor({tower.tokens(), tower.width}, DataType::kF32), normalization);
-    decoder.project(builder, encoded, memories);
+    const Tensor encoded = network.tower.states(
+        builder, pixels.tensor(shape, type),
+        first.tensor({tower.tokens(), tower.width}, DataType::kF32), normalization);
+    network.decoder.project(builder, encoded, memories);
     states = encoded.type == DataType::kF16 ? convert(builder, encoded, DataType::kF32) : encoded;
     builder.keep(states);
     program = builder.build();
@@ -75,10 +80,9 @@ ImageTextReaderModel::ImageTextReaderModel(Device& device, const Checkpoint& che
       memory_limit_(options.memory_limit),
       weights_(weights_of(device, image_text_reader_weight_table(config, checkpoint), checkpoint,
                           model_type(checkpoint), options)),
-      tower_(config.vision, weights_, options.activations),
-      decoder_(image_text_reader_decoder(config, weights_, options.activations)),
+      network_(loaded_reader(device, weights_, checkpoint, config, options.activations)),
       memories_(allocate_memories()),
-      texts_(device, weights_, decoder_, memories_, options.memory_limit) {}
+      texts_(device, weights_, network_.decoder, memories_, options.memory_limit) {}
 
 ImageTextReaderModel::~ImageTextReaderModel() = default;
 
@@ -86,16 +90,16 @@ Extents ImageTextReaderModel::extents() const { return extents_of(config_); }
 
 std::vector<Tensor> ImageTextReaderModel::allocate_memories() {
   const VisionTower& tower = config_.vision.tower;
-  const Shape shape = {1, tower.tokens(), decoder_.memory_columns()};
-  const uint64_t bytes = shape.elements() * size_of(decoder_.activations);
+  const Shape shape = {1, tower.tokens(), network_.decoder.memory_columns()};
+  const uint64_t bytes = shape.elements() * size_of(network_.decoder.activations);
   // The states of an image with the widest tensor of a layer, and the memories.
   const uint64_t activations =
-      tower.tokens() * tower_.live_columns() * size_of(decoder_.activations);
+      tower.tokens() * network_.tower.live_columns() * size_of(network_.decoder.activations);
   require_memory(device_, bytes * config_.layers + activations, memory_limit_, "an image");
   std::vector<Tensor> memories;
   for (uint32_t i = 0; i < config_.layers; ++i) {
     kept_.push_back(device_.memory().allocate(bytes, MemoryUsage::kActivations));
-    memories.push_back(kept_.back().tensor(shape, decoder_.activations));
+    memories.push_back(kept_.back().tensor(shape, network_.decoder.activations));
   }
   return memories;
 }
@@ -104,8 +108,8 @@ ImageTextReaderModel::Seeing& ImageTextReaderModel::seeing(
     DataType pixels, const ImageNormalization& normalization) {
   if (!seeing_ || seeing_->type != pixels || !(seeing_->normalization == normalization)) {
     seeing_.reset();
-    seeing_ = std::make_unique<Seeing>(device_, tower_, config_.vision.tower, weights_, decoder_,
-                                       memories_, pixels, normalization);
+    seeing_ = std::make_unique<Seeing>(device_, network_, config_.vision.tower, memories_, pixels,
+                                       normalization);
   }
   return *seeing_;
 }

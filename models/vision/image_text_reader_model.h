@@ -7,8 +7,7 @@
 
 #include "models/core/architecture.h"
 #include "models/families/image_text_reader_config.h"
-#include "models/networks/image_text_reader_weights.h"
-#include "models/networks/vision_network.h"
+#include "models/networks/image_text_reader_network.h"
 #include "models/translation/memory_texts.h"
 
 namespace mulciber {
@@ -40,7 +39,6 @@ class ImageTextReaderModel : public Model {
 
  private:
   struct Seeing;
-  ImageSize size() const;
   Seeing& seeing(DataType pixels, const ImageNormalization& normalization);
   std::vector<Tensor> allocate_memories();
 
@@ -49,8 +47,7 @@ class ImageTextReaderModel : public Model {
   bool half_precision_;
   uint64_t memory_limit_;
   Weights weights_;
-  VisionTowerNetwork tower_;
-  TextDecoder decoder_;
+  ImageTextReaderNetwork network_;
   std::vector<Buffer> kept_;
   std::vector<Tensor> memories_;  // by layer: (1, tokens of the image, columns)
   MemoryTexts texts_;

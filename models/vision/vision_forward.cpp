@@ -54,20 +54,21 @@ void VisionModel::forward_images(const NamedArrays& inputs, std::span<const std:
   trace.attentions = wants(wanted, "attentions");
   const bool joint = config_.texts && !wants(wanted, "last_hidden_state");
   ProgramBuilder builder(device_, "forward");
-  const Tensor states = tower_.states(
+  const Tensor states = network_.tower.states(
       builder, buffer.tensor({rows, tower.channels, size.height, size.width}, DataType::kF32),
       start_of(size), {}, &trace);
   {
     const auto scope = builder.layer("result");
     trace.keep(builder, "states", states);
-    if (tower_.has_pooler())
-      trace.keep(builder, "pooler", tower_.pooler_output(builder, states));
+    if (network_.tower.has_pooler())
+      trace.keep(builder, "pooler", network_.tower.pooler_output(builder, states));
     else if (config_.head == VisionHead::kNone)
-      trace.keep(builder, "pooler", tower_.pooled(builder, states));
+      trace.keep(builder, "pooler", network_.tower.pooled(builder, states));
     if (config_.head != VisionHead::kNone)
-      trace.keep(builder, "logits", tower_.logits(builder, states));
+      trace.keep(builder, "logits", network_.tower.logits(builder, states));
     if (joint)
-      trace.keep(builder, "embeds", unit_length(builder, tower_.projected(builder, states)));
+      trace.keep(builder, "embeds",
+                 unit_length(builder, network_.tower.projected(builder, states)));
   }
   Program program = builder.build();
   upload(device_, buffer.view(), std::as_bytes(std::span(values)));
@@ -115,21 +116,21 @@ void VisionModel::forward_texts(const NamedArrays& inputs, NamedArrays& results)
   words.set(layout.tokens, ids.ids);
   for (uint32_t row = 0; row < ids.rows; ++row) {
     const uint32_t first = row * ids.length;
-    const uint32_t end = tower.padded
-                             ? ids.length - 1
-                             : texts_->end_of(std::span(ids.ids).subspan(first, ids.length));
+    const uint32_t end =
+        tower.padded ? ids.length - 1
+                     : network_.texts->end_of(std::span(ids.ids).subspan(first, ids.length));
     words.set(layout.ends, row, first + end);
   }
   const Tensor control_tensor = control.tensor({layout.words}, DataType::kU32);
   Trace trace;
   ProgramBuilder builder(device_, "forward");
-  const Tensor states = texts_->states(builder, control_tensor, layout);
+  const Tensor states = network_.texts->states(builder, control_tensor, layout);
   {
     const auto scope = builder.layer("result");
     trace.keep(builder, "states", states);
-    const Tensor pooled = texts_->pooled(builder, states, control_tensor, layout);
+    const Tensor pooled = network_.texts->pooled(builder, states, control_tensor, layout);
     trace.keep(builder, "pooler", pooled);
-    trace.keep(builder, "embeds", unit_length(builder, texts_->projected(builder, pooled)));
+    trace.keep(builder, "embeds", unit_length(builder, network_.texts->projected(builder, pooled)));
   }
   Program program = builder.build();
   upload(device_, control.view(), words.bytes());
@@ -161,7 +162,7 @@ NamedArrays VisionModel::forward(const NamedArrays& inputs, std::span<const std:
         double cosine = 0;
         for (uint64_t k = 0; k < columns; ++k)
           cosine += images.values[i * columns + k] * texts.values[j * columns + k];
-        of_images.values.push_back(cosine * logit_scale_ + logit_bias_);
+        of_images.values.push_back(cosine * network_.logit_scale + network_.logit_bias);
         of_texts.values[j * images.shape[0] + i] = of_images.values.back();
       }
     }
@@ -194,7 +195,8 @@ std::unique_ptr<ImagePass> VisionModel::start(const ImageStart& start) {
   const uint64_t maps = start.attention ? map_bytes(start.size) : 0;
   require_memory(device_, batch_bytes(1, start.size) + maps, memory_limit_,
                  fmt::format("an image of {} by {} pixels", start.size.width, start.size.height));
-  return std::make_unique<ImagePass>(device_, tower_, config_.tower, start_of(start.size), start);
+  return std::make_unique<ImagePass>(device_, network_.tower, config_.tower, start_of(start.size),
+                                     start);
 }
 
 std::vector<float> VisionModel::attention_maps(const ImageRequest& request) {
@@ -207,7 +209,7 @@ std::vector<float> VisionModel::attention_maps(const ImageRequest& request) {
   Trace trace;
   trace.attentions = true;
   ProgramBuilder builder(device_, "attention");
-  const Tensor states = tower_.states(
+  const Tensor states = network_.tower.states(
       builder, buffer.tensor({1, request.size.height, request.size.width}, DataType::kU32),
       start_of(request.size), request.normalization, &trace);
   builder.keep(states);

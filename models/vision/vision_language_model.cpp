@@ -11,6 +11,15 @@
 #include "runtime/transfer.h"
 
 namespace mulciber {
+namespace {
+
+ImageEmbedderNetwork loaded_embedder(Device& device, Weights& weights, const Checkpoint& checkpoint,
+                                     const VisionLanguageConfig& config, DataType activations) {
+  LoadedWeights loaded(device, weights, &checkpoint);
+  return {config, loaded, activations};
+}
+
+}  // namespace
 
 /// Computes an image's embeddings.
 struct VisionLanguageModel::Seeing {
@@ -33,15 +42,16 @@ struct VisionLanguageModel::Seeing {
     };
     pixels = device.memory().allocate(shape.elements() * sizeof(float), MemoryUsage::kActivations);
     const std::vector<float> begin =
-        first_states(device, tower, model.tower_weights_, {tower.height, tower.width_pixels});
+        model.embedder_.tower.first_states(device, {tower.height, tower.width_pixels});
     first = filled(std::as_bytes(std::span(begin)));
-    const std::vector<uint32_t>& numbers = model.connector_.order();
+    const std::vector<uint32_t>& numbers = model.embedder_.connector.order();
     order = filled(std::as_bytes(std::span(numbers)));
     ProgramBuilder builder(device, "see");
-    const Tensor states = model.tower_.states(
+    const Tensor states = model.embedder_.tower.states(
         builder, pixels.tensor(shape, type),
         first.tensor({tower.tokens(), tower.width}, DataType::kF32), normalization);
-    rows = model.connector_(builder, states, order.tensor({numbers.size()}, DataType::kU32));
+    rows =
+        model.embedder_.connector(builder, states, order.tensor({numbers.size()}, DataType::kU32));
     builder.keep(rows);
     program = builder.build();
   }
@@ -55,9 +65,7 @@ VisionLanguageModel::VisionLanguageModel(Device& device, const Checkpoint& check
           predict_vision_language_memory(device.capabilities(), checkpoint, config, options)),
       config_(config),
       activations_(options.activations),
-      tower_weights_(weights().part(kTowerWeights)),
-      tower_(config.vision, tower_weights_, options.activations),
-      connector_(config, weights().part(kConnectorWeights)) {}
+      embedder_(loaded_embedder(device, weights(), checkpoint, config, options.activations)) {}
 
 VisionLanguageModel::~VisionLanguageModel() = default;
 

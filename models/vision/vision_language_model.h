@@ -36,9 +36,7 @@ class VisionLanguageModel : public DecoderModel, public ImageEmbedder {
 
   VisionLanguageConfig config_;
   DataType activations_;
-  Weights tower_weights_;
-  VisionTowerNetwork tower_;
-  ConnectorNetwork connector_;
+  ImageEmbedderNetwork embedder_;
   std::unique_ptr<Seeing> seeing_;  // most recently used
 };
 

@@ -32,11 +32,10 @@ uint32_t rounded_images(uint32_t rows) {
   return rows <= between ? between : power;
 }
 
-double number_of(Device& device, const Weights& weights, const char* name) {
-  const Tensor& tensor = weights[name];
-  BufferView view = tensor.view;
-  view.size = tensor.bytes();
-  return download_as<float>(device, view).at(0);
+VisionNetwork loaded_vision(Device& device, Weights& weights, const Checkpoint& checkpoint,
+                            const VisionConfig& config, DataType activations) {
+  LoadedWeights loaded(device, weights, &checkpoint);
+  return {config, loaded, activations};
 }
 
 }  // namespace
@@ -105,12 +104,7 @@ VisionModel::VisionModel(Device& device, const Checkpoint& checkpoint, const Vis
       memory_limit_(options.memory_limit),
       weights_(weights_of(device, vision_weight_table(config, checkpoint), checkpoint, family_,
                           options)),
-      tower_(config, weights_, options.activations) {
-  if (!config.texts) return;
-  texts_.emplace(*config.texts, weights_, options.activations);
-  logit_scale_ = std::exp(number_of(device, weights_, "logit_scale"));
-  if (config.logit_bias) logit_bias_ = number_of(device, weights_, "logit_bias");
-}
+      network_(loaded_vision(device, weights_, checkpoint, config, options.activations)) {}
 
 VisionModel::~VisionModel() = default;
 
@@ -123,7 +117,7 @@ uint64_t VisionModel::tokens_of(ImageSize size) const {
 
 uint64_t VisionModel::batch_bytes(uint32_t rows, ImageSize size) const {
   return uint64_t{rows} * (uint64_t{size.height} * size.width * sizeof(uint32_t) +
-                           tokens_of(size) * tower_.live_columns() * size_of(activations_));
+                           tokens_of(size) * network_.tower.live_columns() * size_of(activations_));
 }
 
 uint32_t VisionModel::batch_limit(ImageSize size) {
@@ -131,7 +125,7 @@ uint32_t VisionModel::batch_limit(ImageSize size) {
   const uint64_t available = device_.memory().available();
   const uint64_t memory = memory_limit_ > 0 ? std::min(memory_limit_, available) : available;
   const uint64_t row_bytes =
-      std::max(tokens_of(size) * tower_.widest_columns() * size_of(DataType::kF32),
+      std::max(tokens_of(size) * network_.tower.widest_columns() * size_of(DataType::kF32),
                uint64_t{size.height} * size.width * sizeof(uint32_t));
   uint32_t best = 1;
   // Only half of the memory counts: the programs of another shape may still be there.
@@ -163,7 +157,7 @@ void VisionModel::check_size(ImageSize size) const {
 const Tensor& VisionModel::start_of(ImageSize size) {
   for (const Start& start : starts_)
     if (start.size == size) return start.tensor;
-  const std::vector<float> values = first_states(device_, config_.tower, weights_, size);
+  const std::vector<float> values = network_.tower.first_states(device_, size);
   Start start = {
       .size = size,
       .buffer = device_.memory().allocate(values.size() * sizeof(float), MemoryUsage::kWeights)};
@@ -186,7 +180,7 @@ VisionModel::ImagePrograms& VisionModel::programs(const ImageShape& shape) {
                  fmt::format("a batch of {} images of {} by {} pixels", shape.rows,
                              shape.size.width, shape.size.height));
   programs_.push_front(
-      std::make_unique<ImagePrograms>(device_, tower_, start_of(shape.size), shape));
+      std::make_unique<ImagePrograms>(device_, network_.tower, start_of(shape.size), shape));
   return *programs_.front();
 }
 
@@ -244,13 +238,13 @@ VisionModel::TextPrograms& VisionModel::text_programs(uint32_t rows, uint32_t le
       }))
     return **found;
   if (text_programs_.size() >= kTextProgramsKept) text_programs_.pop_back();
-  text_programs_.push_front(std::make_unique<TextPrograms>(device_, *texts_, rows, length));
+  text_programs_.push_front(std::make_unique<TextPrograms>(device_, *network_.texts, rows, length));
   return *text_programs_.front();
 }
 
 EncoderResult VisionModel::read(std::span<const std::vector<uint32_t>> texts) {
   if (texts.empty()) return {};
-  if (!texts_)
+  if (!network_.texts)
     throw ModelError(family_ + " model", "has no tower of texts",
                      "use a checkpoint of CLIP or SigLIP");
   const TextTower& tower = *config_.texts;
@@ -282,7 +276,7 @@ EncoderResult VisionModel::read(std::span<const std::vector<uint32_t>> texts) {
     uint32_t end = 0;
     if (row < texts.size()) {
       words.set(layout.tokens.part(first, texts[row].size()), texts[row]);
-      end = tower.padded ? length - 1 : texts_->end_of(texts[row]);
+      end = tower.padded ? length - 1 : network_.texts->end_of(texts[row]);
     }
     words.set(layout.ends, row, first + end);
   }

@@ -32,8 +32,8 @@ class VisionModel : public Model, public SeeingModel {
   uint32_t batch_limit(ImageSize size) override;
   EncoderResult see(const ImageRequest& request) override;
   EncoderResult read(std::span<const std::vector<uint32_t>> texts) override;
-  double logit_scale() const override { return logit_scale_; }
-  double logit_bias() const override { return logit_bias_; }
+  double logit_scale() const override { return network_.logit_scale; }
+  double logit_bias() const override { return network_.logit_bias; }
   std::vector<float> attention_maps(const ImageRequest& request) override;
   std::unique_ptr<ImagePass> start(const ImageStart& start) override;
 
@@ -70,9 +70,7 @@ class VisionModel : public Model, public SeeingModel {
   DataType activations_;
   uint64_t memory_limit_;
   Weights weights_;
-  VisionTowerNetwork tower_;
-  std::optional<TextTowerNetwork> texts_;
-  double logit_scale_ = 1, logit_bias_ = 0;
+  VisionNetwork network_;
   std::list<Start> starts_;
   std::list<std::unique_ptr<ImagePrograms>> programs_;  // most recently used first
   std::list<std::unique_ptr<TextPrograms>> text_programs_;
