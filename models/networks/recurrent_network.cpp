@@ -15,28 +15,28 @@ constexpr size_t kMemoryTensors = 2;
 }  // namespace
 
 const AttentionMemory& RecurrentNetwork::attention() const {
-  return std::visit([](const auto& d) -> const AttentionMemory& { return d.attention; }, decoder);
+  return std::visit([](const auto& d) -> const AttentionMemory& { return d.attention; }, decoder_);
 }
 
 std::vector<StateTensor> RecurrentNetwork::state_tensors(const SearchShape& shape) const {
   std::vector<StateTensor> all = {{{shape.batch, shape.source_length, attention().columns()}},
                                   {{attention().control(shape.batch).words}, DataType::kU32}};
   for (const Shape& state :
-       std::visit([&](const auto& d) { return d.state_shapes(shape.rows()); }, decoder))
+       std::visit([&](const auto& d) { return d.state_shapes(shape.rows()); }, decoder_))
     all.push_back({state});
   return all;
 }
 
 uint64_t RecurrentNetwork::widest_columns() const {
   uint64_t widest = attention().columns();
-  for (const RecurrentLayer& layer : encoder.layers)
+  for (const RecurrentLayer& layer : encoder_.layers)
     widest = std::max(widest, gates_of(layer.forward.kind) * layer.forward.units());
   return widest;
 }
 
 uint64_t RecurrentNetwork::live_columns() const {
   uint64_t most = 0;
-  for (const RecurrentLayer& layer : encoder.layers) {
+  for (const RecurrentLayer& layer : encoder_.layers) {
     const uint64_t directions = layer.backward ? 2 : 1;
     most =
         std::max(most, layer.forward.input.weight.shape[1] +
@@ -56,16 +56,16 @@ Tensor RecurrentNetwork::encode_into(ProgramBuilder& builder, const Tensor& cont
     const auto scope = builder.scope("encoder");
     const Tensor x = [&] {
       const auto layer = builder.layer("embedding");
-      return embedding(
+      return embedding_(
           builder, {.control = control, .tokens = layout.source, .rows = batch, .length = length});
     }();
-    return encoder(builder, x, RowLengths{control, layout.lengths});
+    return encoder_(builder, x, RowLengths{control, layout.lengths});
   }();
   const auto scope = builder.layer("memory");
   const Tensor& outputs = encoded.back().outputs;
   attention().project(builder, outputs, {control, layout.lengths}, layout.cross_masks, memory);
   std::visit([&](const auto& d) { d.begin(builder, encoded, memory.rows_per_memory, state); },
-             decoder);
+             decoder_);
   return outputs;
 }
 
@@ -81,16 +81,16 @@ Tensor RecurrentNetwork::step(ProgramBuilder& builder, const SearchView& view) c
   if (view.shape.beams > 1) {
     for (const Tensor& part : state) follow_beams(builder, view.control, view.beam, part);
   }
-  const Tensor words = embedding(builder, {.control = view.control,
-                                           .tokens = view.beam.tokens,
-                                           .rows = view.shape.rows(),
-                                           .length = 1});
+  const Tensor words = embedding_(builder, {.control = view.control,
+                                            .tokens = view.beam.tokens,
+                                            .rows = view.shape.rows(),
+                                            .length = 1});
   return std::visit(
       [&](const auto& d) {
         return d.step(builder, words.reshaped({rows, words.shape.columns()}), 0,
                       {view.state[0], view.state[1], view.shape.beams}, state, nullptr);
       },
-      decoder);
+      decoder_);
 }
 
 Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Trace& trace) const {
@@ -101,7 +101,7 @@ Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Tra
       builder.activation({attention().control(batch).words}, DataType::kU32)};
   std::vector<Tensor> state;
   for (const Shape& shape :
-       std::visit([&](const auto& d) { return d.state_shapes(batch); }, decoder))
+       std::visit([&](const auto& d) { return d.state_shapes(batch); }, decoder_))
     state.push_back(builder.activation(shape));
   const Tensor outputs = encode_into(builder, view.control, view.layout, view.shape.batch,
                                      view.shape.source_length, memory, state);
@@ -114,10 +114,10 @@ Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Tra
   const uint64_t width = output.weight.shape[1];
   const Tensor words = [&] {
     const auto layer = builder.layer("embedding");
-    return embedding(builder, {.control = view.control,
-                               .tokens = view.target,
-                               .rows = view.shape.batch,
-                               .length = view.shape.target_length})
+    return embedding_(builder, {.control = view.control,
+                                .tokens = view.target,
+                                .rows = view.shape.batch,
+                                .length = view.shape.target_length})
         .reshaped({batch, target * width});
   }();
   const Tensor rows = builder.activation({batch, target, width});
@@ -130,7 +130,7 @@ Tensor RecurrentNetwork::pass(ProgramBuilder& builder, const PassView& view, Tra
           return d.step(builder, words, static_cast<uint32_t>(t * width), memory, state,
                         trace.attentions ? &map : nullptr);
         },
-        decoder);
+        decoder_);
     copy_columns(builder, row.reshaped({batch, width}), rows.reshaped({batch, target * width}),
                  {.into_column = static_cast<uint32_t>(t * width)});
     if (!trace.attentions) continue;

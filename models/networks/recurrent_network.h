@@ -5,6 +5,8 @@
 
 #include "layers/embedding.h"
 #include "layers/recurrent_decoder.h"
+#include "models/core/network_weights.h"
+#include "models/families/recurrent_config.h"
 #include "models/networks/encoder_decoder_network.h"
 
 namespace mulciber {
@@ -13,9 +15,7 @@ namespace mulciber {
 /// step.
 class RecurrentNetwork : public EncoderDecoderNetwork {
  public:
-  TokenEmbedding embedding;  // for source and target
-  RecurrentStack encoder;
-  std::variant<BahdanauDecoder, LuongDecoder> decoder;
+  RecurrentNetwork(const RecurrentConfig& config, NetworkWeights& weights);
 
   HeadCounts masked_heads() const override { return {.cross = 1}; }
   /// The memory, its control, then the decoder's state.
@@ -36,6 +36,14 @@ class RecurrentNetwork : public EncoderDecoderNetwork {
   Tensor encode_into(ProgramBuilder& builder, const Tensor& control, const SourceControl& layout,
                      uint32_t batch, uint32_t length, const RecurrentMemory& memory,
                      std::span<const Tensor> state) const;
+
+  TokenEmbedding embedding_;  // for source and target
+  RecurrentStack encoder_;
+  std::variant<BahdanauDecoder, LuongDecoder> decoder_;
 };
+
+/// Names, shapes and source names of every weight. Cells and their gates are PyTorch's (nn.GRU,
+/// nn.LSTM).
+WeightTable recurrent_weight_table(const RecurrentConfig& config);
 
 }  // namespace mulciber

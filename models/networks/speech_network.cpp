@@ -14,164 +14,149 @@ namespace {
 constexpr uint64_t kTaps = 3;  // kernel size of both convolutions
 constexpr float kWhisperNormEpsilon = 1e-5f;
 
-/// Names of a tensor in files: those of the bare model have no prefix.
-WeightNames whisper_names(const std::string& name) { return {"model." + name, name}; }
-
-void add_whisper_norm(WeightTable& table, const std::string& name, const std::string& source,
-                      uint64_t width) {
-  table.push_back(
-      {name,
-       WeightRole::kVector,
-       {2, width},
-       {{whisper_names(source + ".weight"), {width}}, {whisper_names(source + ".bias"), {width}}}});
-}
-
-/// Adds the concatenation of several (D, D) matrices; those of keys have no bias.
-void add_projection(WeightTable& table, const std::string& name, const std::string& source,
-                    const std::vector<std::string>& parts, uint64_t width) {
-  const uint64_t rows = parts.size() * width;
-  WeightSpec weight = {name + ".weight", WeightRole::kMatrix, {rows, width}, {}};
-  WeightSpec bias = {name + ".bias", WeightRole::kVector, {rows}, {}};
-  for (const std::string& part : parts) {
-    weight.sources.push_back({whisper_names(source + part + ".weight"), {width, width}});
-    if (part == "k_proj")
-      bias.sources.push_back({{}, {width}, SourceForm::kZeros});
-    else
-      bias.sources.push_back({whisper_names(source + part + ".bias"), {width}});
-  }
-  table.push_back(std::move(weight));
-  table.push_back(std::move(bias));
-}
-
-void add_whisper_stack(WeightTable& table, const std::string& stack, uint32_t layers, uint64_t D,
-                       uint64_t F, bool crosses) {
-  for (uint32_t i = 0; i < layers; ++i) {
-    const std::string name = fmt::format("{}.layers.{}.", stack, i);
-    add_projection(table, name + "self_attn.qkv", name + "self_attn.",
-                   {"q_proj", "k_proj", "v_proj"}, D);
-    add_projection(table, name + "self_attn.out", name + "self_attn.", {"out_proj"}, D);
-    add_whisper_norm(table, name + "self_attn_norm", name + "self_attn_layer_norm", D);
-    if (crosses) {
-      const std::string file = name + "encoder_attn.";
-      add_projection(table, name + "cross_attn.query", file, {"q_proj"}, D);
-      add_projection(table, name + "cross_attn.key_value", file, {"k_proj", "v_proj"}, D);
-      add_projection(table, name + "cross_attn.out", file, {"out_proj"}, D);
-      add_whisper_norm(table, name + "cross_attn_norm", name + "encoder_attn_layer_norm", D);
-    }
-    add_linear(table, name + "ffn.fc1", {{whisper_names(name + "fc1"), F}}, D, true);
-    add_linear(table, name + "ffn.fc2", {{whisper_names(name + "fc2"), D}}, F, true);
-    add_whisper_norm(table, name + "ffn_norm", name + "final_layer_norm", D);
-  }
-  add_whisper_norm(table, stack + ".final_norm", stack + ".layer_norm", D);
-}
-
-void add_convolution(WeightTable& table, const std::string& name, uint64_t rows,
-                     uint64_t channels) {
-  table.push_back(
-      {name + ".weight",
-       WeightRole::kMatrix,
-       {rows, kTaps * channels},
-       {{whisper_names(name + ".weight"), {rows, channels, kTaps}, SourceForm::kTapByTap}}});
-  table.push_back(
-      {name + ".bias", WeightRole::kVector, {rows}, {{whisper_names(name + ".bias"), {rows}}}});
-}
-
-void add_position_table(WeightTable& table, const std::string& name, Shape shape) {
-  table.push_back({name, WeightRole::kVector, shape, {{whisper_names(name + ".weight"), shape}}});
-}
-
-class WhisperBuilder {
+/// Builds Whisper's parts. D: width of the network, F: size of the feed-forward networks.
+class WhisperParts {
  public:
-  WhisperBuilder(const WhisperConfig& config, const Weights& weights)
+  WhisperParts(const WhisperConfig& config, NetworkWeights& weights)
       : config_(config), weights_(weights) {}
 
-  Linear linear(const std::string& name) const {
-    // In files that mix types, each segment holds the next rows.
-    const std::vector<Tensor>& segments = weights_.segments(name + ".weight");
-    Linear result = {.weight = segments.front(), .bias = weights_[name + ".bias"]};
-    result.more_segments.assign(segments.begin() + 1, segments.end());
-    return result;
+  /// (D, 3 channels)
+  Linear convolution(const std::string& name, uint64_t channels) {
+    const uint64_t D = config_.width;
+    return weights_.linear(
+        {name + ".weight",
+         WeightRole::kMatrix,
+         {D, kTaps * channels},
+         {{names(name + ".weight"), {D, channels, kTaps}, SourceForm::kTapByTap}}},
+        linear_bias(name, {{names(name), D}}));
   }
 
-  Norm norm(const std::string& name) const { return {weights_[name], kWhisperNormEpsilon}; }
+  /// (count, D)
+  Tensor positions(const std::string& name, uint64_t count) {
+    const Shape shape = {count, config_.width};
+    return weights_.tensor({name, WeightRole::kVector, shape, {{names(name + ".weight"), shape}}});
+  }
+
+  /// (vocabulary, D), for the embedding and the output projection.
+  Tensor token_table() {
+    const Shape shape = {config_.vocabulary, config_.width};
+    const std::string name = "decoder.embed_tokens";
+    WeightNames any = names(name + ".weight");
+    any.emplace_back("proj_out.weight");
+    return weights_.tensor({name, WeightRole::kMatrix, shape, {{any, shape}}});
+  }
+
+  EncoderLayer encoder_layer(uint32_t index) {
+    const std::string name = fmt::format("encoder.layers.{}.", index);
+    return {.self_attention = self_attention(name + "self_attn.", config_.encoder_heads),
+            .self_attention_norm = norm(name + "self_attn_norm", name + "self_attn_layer_norm"),
+            .feed_forward = feed_forward(name, config_.encoder_ffn),
+            .feed_forward_norm = norm(name + "ffn_norm", name + "final_layer_norm"),
+            .norms = NormPlacement::kBefore};
+  }
+
+  DecoderLayer decoder_layer(uint32_t index) {
+    const std::string name = fmt::format("decoder.layers.{}.", index);
+    return {
+        .self_attention = self_attention(name + "self_attn.", config_.decoder_heads),
+        .self_attention_norm = norm(name + "self_attn_norm", name + "self_attn_layer_norm"),
+        .cross_attention = cross_attention(name + "cross_attn.", name + "encoder_attn."),
+        .cross_attention_norm = norm(name + "cross_attn_norm", name + "encoder_attn_layer_norm"),
+        .feed_forward = feed_forward(name, config_.decoder_ffn),
+        .feed_forward_norm = norm(name + "ffn_norm", name + "final_layer_norm"),
+        .norms = NormPlacement::kBefore};
+  }
+
+  Norm norm(const std::string& name, const std::string& file) {
+    const uint64_t D = config_.width;
+    const Tensor weight =
+        weights_.tensor({name,
+                         WeightRole::kVector,
+                         {2, D},
+                         {{names(file + ".weight"), {D}}, {names(file + ".bias"), {D}}}});
+    return {weight, kWhisperNormEpsilon};
+  }
+
+ private:
+  /// Names of a tensor in files: those of the bare model have no prefix.
+  static WeightNames names(const std::string& name) { return {"model." + name, name}; }
 
   HeadSizes sizes(uint32_t heads) const {
     return {heads, config_.width / heads, config_.width / heads};
   }
 
-  template <typename Layer>
-  Layer layer(const std::string& name, uint32_t heads) const {
-    Layer result;
-    result.self_attention = {.sizes = sizes(heads),
-                             .qkv = linear(name + "self_attn.qkv"),   // (3 D, D)
-                             .out = linear(name + "self_attn.out")};  // (D, D)
-    result.self_attention_norm = norm(name + "self_attn_norm");
-    result.feed_forward = {.up = linear(name + "ffn.fc1"),    // (F, D)
-                           .down = linear(name + "ffn.fc2"),  // (D, F)
-                           .activation = config_.activation};
-    result.feed_forward_norm = norm(name + "ffn_norm");
-    result.norms = NormPlacement::kBefore;
-    return result;
+  /// The concatenation of several (D, D) matrices; those of keys have no bias.
+  Linear projection(const std::string& name, const std::string& file,
+                    const std::vector<std::string>& parts) {
+    std::vector<LinearPart> all;
+    for (const std::string& part : parts) all.push_back({names(file + part), config_.width});
+    WeightSpec bias = linear_bias(name, all);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i] != "k_proj") continue;
+      bias.sources[i].names.clear();
+      bias.sources[i].form = SourceForm::kZeros;
+    }
+    return weights_.linear(linear_matrix(name, all, config_.width), std::move(bias));
   }
 
-  DecoderLayer decoder_layer(const std::string& name) const {
-    DecoderLayer result = layer<DecoderLayer>(name, config_.decoder_heads);
-    result.cross_attention = {.sizes = sizes(config_.decoder_heads),
-                              .query = linear(name + "cross_attn.query"),          // (D, D)
-                              .key_value = linear(name + "cross_attn.key_value"),  // (2 D, D)
-                              .out = linear(name + "cross_attn.out")};             // (D, D)
-    result.cross_attention_norm = norm(name + "cross_attn_norm");
-    return result;
+  SelfAttention self_attention(const std::string& name, uint32_t heads) {
+    return {.sizes = sizes(heads),
+            .qkv = projection(name + "qkv", name, {"q_proj", "k_proj", "v_proj"}),  // (3 D, D)
+            .out = projection(name + "out", name, {"out_proj"})};                   // (D, D)
   }
 
- private:
+  CrossAttention cross_attention(const std::string& name, const std::string& file) {
+    return {.sizes = sizes(config_.decoder_heads),
+            .query = projection(name + "query", file, {"q_proj"}),                    // (D, D)
+            .key_value = projection(name + "key_value", file, {"k_proj", "v_proj"}),  // (2 D, D)
+            .out = projection(name + "out", file, {"out_proj"})};                     // (D, D)
+  }
+
+  /// layer: prefix of its names.
+  FeedForward feed_forward(const std::string& layer, uint64_t F) {
+    const uint64_t D = config_.width;
+    const std::string up = layer + "fc1", down = layer + "fc2";
+    return {.up = weights_.linear(layer + "ffn.fc1", {{names(up), F}}, D, true),      // (F, D)
+            .down = weights_.linear(layer + "ffn.fc2", {{names(down), D}}, F, true),  // (D, F)
+            .activation = config_.activation};
+  }
+
   const WhisperConfig& config_;
-  const Weights& weights_;
+  NetworkWeights& weights_;
 };
 
 }  // namespace
 
-WeightTable whisper_weight_table(const WhisperConfig& config) {
-  const uint64_t D = config.width;
-  WeightTable table;
-  add_convolution(table, "encoder.conv1", D, config.mels);
-  add_convolution(table, "encoder.conv2", D, D);
-  add_position_table(table, "encoder.embed_positions", {config.positions, D});
-  add_whisper_stack(table, "encoder", config.encoder_layers, D, config.encoder_ffn, false);
-  WeightNames names = whisper_names("decoder.embed_tokens.weight");
-  names.push_back("proj_out.weight");
-  table.push_back({"decoder.embed_tokens",
-                   WeightRole::kMatrix,
-                   {config.vocabulary, D},
-                   {{names, {config.vocabulary, D}}}});
-  add_position_table(table, "decoder.embed_positions", {config.context, D});
-  add_whisper_stack(table, "decoder", config.decoder_layers, D, config.decoder_ffn, true);
-  return table;
-}
-
-SpeechNetwork::SpeechNetwork(const WhisperConfig& config, const Weights& weights,
+SpeechNetwork::SpeechNetwork(const WhisperConfig& config, NetworkWeights& weights,
                              DataType activations)
     : activations_(activations) {
-  const WhisperBuilder builder(config, weights);
-  first_ = builder.linear("encoder.conv1");
-  second_ = builder.linear("encoder.conv2");
-  positions_ = weights["encoder.embed_positions"];
+  WhisperParts parts(config, weights);
+  first_ = parts.convolution("encoder.conv1", config.mels);
+  second_ = parts.convolution("encoder.conv2", config.width);
+  positions_ = parts.positions("encoder.embed_positions", config.positions);
   for (uint32_t i = 0; i < config.encoder_layers; ++i)
-    encoder_.layers.push_back(
-        builder.layer<EncoderLayer>(fmt::format("encoder.layers.{}.", i), config.encoder_heads));
-  encoder_.final_norm = builder.norm("encoder.final_norm");
+    encoder_.layers.push_back(parts.encoder_layer(i));
+  encoder_.final_norm = parts.norm("encoder.final_norm", "encoder.layer_norm");
+
+  const Tensor table = parts.token_table();
   decoder_ = {
       .activations = activations,
       .vocabulary = config.vocabulary,
       .context = config.context,
-      .embedding = {.table = weights["decoder.embed_tokens"],
-                    .positions = weights["decoder.embed_positions"],
+      .embedding = {.table = table,
+                    .positions = parts.positions("decoder.embed_positions", config.context),
                     .scale =
                         config.scale_embedding ? std::sqrt(static_cast<float>(config.width)) : 1},
-      .output = {.weight = weights["decoder.embed_tokens"]}};
+      .output = {.weight = table}};
   for (uint32_t i = 0; i < config.decoder_layers; ++i)
-    decoder_.stack.layers.push_back(builder.decoder_layer(fmt::format("decoder.layers.{}.", i)));
-  decoder_.stack.final_norm = builder.norm("decoder.final_norm");
+    decoder_.stack.layers.push_back(parts.decoder_layer(i));
+  decoder_.stack.final_norm = parts.norm("decoder.final_norm", "decoder.layer_norm");
+}
+
+WeightTable whisper_weight_table(const WhisperConfig& config) {
+  DeclaredWeights weights;
+  const SpeechNetwork network(config, weights, DataType::kF32);
+  return std::move(weights).table();
 }
 
 Tensor SpeechNetwork::encode(ProgramBuilder& builder, const Tensor& windows,

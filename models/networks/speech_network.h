@@ -2,19 +2,16 @@
 #pragma once
 
 #include "layers/transformer.h"
-#include "models/core/device_weights.h"
+#include "models/core/network_weights.h"
 #include "models/families/whisper_config.h"
 #include "models/networks/text_decoder.h"
 
 namespace mulciber {
 
-/// Names, shapes and source names of every weight of a configuration.
-WeightTable whisper_weight_table(const WhisperConfig& config);
-
 /// Whisper's encoder and decoder. Source: Radford et al. 2022, arXiv:2212.04356, section 2.2.
 class SpeechNetwork {
  public:
-  SpeechNetwork(const WhisperConfig& config, const Weights& weights, DataType activations);
+  SpeechNetwork(const WhisperConfig& config, NetworkWeights& weights, DataType activations);
 
   DataType activations() const { return activations_; }
 
@@ -32,5 +29,8 @@ class SpeechNetwork {
   Encoder encoder_;
   TextDecoder decoder_;
 };
+
+/// Names, shapes and source names of every weight of a configuration.
+WeightTable whisper_weight_table(const WhisperConfig& config);
 
 }  // namespace mulciber

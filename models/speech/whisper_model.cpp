@@ -48,6 +48,12 @@ class WhisperArchitecture : public Architecture {
   WhisperConfig config_;
 };
 
+SpeechNetwork loaded_network(Device& device, Weights& weights, const WhisperConfig& config,
+                             DataType activations) {
+  LoadedWeights loaded(device, weights);
+  return SpeechNetwork(config, loaded, activations);
+}
+
 std::vector<float> read_tensor(Device& device, const Program& program, const Tensor& tensor) {
   BufferView view = program.view(tensor);
   view.size = tensor.bytes();
@@ -64,7 +70,7 @@ WhisperModel::WhisperModel(Device& device, const Checkpoint& checkpoint,
                       options.matrices == MatrixStorage::kF16),
       memory_limit_(options.memory_limit),
       weights_(weights_of(device, whisper_weight_table(config), checkpoint, "whisper", options)),
-      network_(config, weights_, options.activations) {}
+      network_(loaded_network(device, weights_, config, options.activations)) {}
 
 WhisperModel::~WhisperModel() = default;
 

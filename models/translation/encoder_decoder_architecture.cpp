@@ -35,13 +35,13 @@ class EncoderDecoderArchitecture : public Architecture {
   Extents extents() const override { return extents_of(config_); }
   MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
     MemoryPrediction plan = Architecture::predict(device, options);
-    plan.weight_bytes += computed_weight_bytes(config_);
+    plan.weight_bytes += declare_transformer(config_, checkpoint()).computed_bytes();
     return plan;
   }
 
  private:
   WeightTable weight_table() const override {
-    return transformer_weight_table(config_, checkpoint());
+    return declare_transformer(config_, checkpoint()).table();
   }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return load_encoder_decoder(device, checkpoint(), config_, options);
@@ -71,11 +71,10 @@ std::unique_ptr<EncoderDecoderModel> load_encoder_decoder(Device& device,
                                                           const EncoderDecoderConfig& config,
                                                           const ModelOptions& options) {
   const std::string family = model_type(checkpoint);
-  Weights weights =
-      weights_of(device, transformer_weight_table(config, checkpoint), checkpoint, family, options);
-  add_computed_weights(device, config, weights);
-  std::unique_ptr<TransformerNetwork> network =
-      build_transformer_network(device, config, weights, options.activations);
+  Weights weights = weights_of(device, declare_transformer(config, checkpoint).table(), checkpoint,
+                               family, options);
+  LoadedWeights loaded(device, weights, &checkpoint);
+  auto network = std::make_unique<TransformerNetwork>(config, loaded, options.activations);
   EncoderDecoderParts parts = {.family = family,
                                .generation = config.generation,
                                .extents = extents_of(config),
