@@ -97,13 +97,6 @@ void Weights::add(Device& device, const std::string& name, Shape shape,
   buffers_.push_back(std::move(buffer));
 }
 
-Weights Weights::part(const std::string& beginning) const {
-  Weights part;
-  for (const auto& [name, tensors] : tensors_)
-    if (name.starts_with(beginning)) part.tensors_[name.substr(beginning.size())] = tensors;
-  return part;
-}
-
 const std::vector<Tensor>& Weights::segments(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end())

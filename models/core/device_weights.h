@@ -33,10 +33,6 @@ class Weights {
   void add(Device& device, const std::string& name, Shape shape, std::span<const float> values,
            DataType type = DataType::kF32);
 
-  /// The weights whose names have this prefix, named without it. They share buffers with this
-  /// object, which must outlive them.
-  Weights part(const std::string& beginning) const;
-
   /// The tensor of a weight. Throws ShapeError when the table has no weight of this name, or when
   /// the weight consists of several tensors.
   const Tensor& operator[](const std::string& name) const;

@@ -1,4 +1,4 @@
-// Rows of the weight table for a linear layer, which may concatenate several matrices of the file.
+// Weights of a linear layer, which may concatenate several matrices of the file.
 #pragma once
 
 #include <string>
@@ -66,15 +66,6 @@ inline WeightSpec linear_bias(const std::string& name, const std::vector<LinearP
   }
   spec.shape = {rows};
   return spec;
-}
-
-inline void add_linear(WeightTable& table, const std::string& name,
-                       const std::vector<LinearPart>& parts, uint64_t columns, bool bias,
-                       bool interleaved = false, SourceForm form = SourceForm::kAsInFile,
-                       bool any_column_order = false) {
-  table.push_back(linear_matrix(name, parts, columns, interleaved, form));
-  table.back().any_column_order = any_column_order;
-  if (bias) table.push_back(linear_bias(name, parts, interleaved));
 }
 
 }  // namespace mulciber
