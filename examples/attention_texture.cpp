@@ -11,11 +11,14 @@
 #include <memory>
 #include <string>
 
-#include "graphics_pipeline.h"
+#include "graphics/pipeline.h"
 #include "map.frag.h"
 #include "map.vert.h"
+#include "ppm.h"
 
 namespace {
+
+using graphics::check;
 
 constexpr uint32_t kTexel = 16;         // pixels of the rendered image for each weight of the map
 constexpr double kBudgetMicros = 4000;  // in a frame
@@ -61,26 +64,32 @@ Settings read_arguments(int argc, char** argv) {
 /// Draws a texture over an image.
 class MapDrawing {
  public:
-  MapDrawing(DrawingApplication& application, const DrawnImage& texture, VkExtent2D extent);
+  MapDrawing(graphics::Device& device, const graphics::Image& texture, VkExtent2D extent);
+  ~MapDrawing();
+  MapDrawing(const MapDrawing&) = delete;
+  MapDrawing& operator=(const MapDrawing&) = delete;
+
   void draw(VkCommandBuffer commands) const;
-  const DrawnImage& image() const { return target_.color; }
+  const graphics::RenderTarget& target() const { return target_; }
 
  private:
-  DrawingTarget target_;
+  VkDevice device_;
+  graphics::RenderTarget target_;
+  VkSampler sampler_ = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
+  VkDescriptorPool pool_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipeline pipeline_ = VK_NULL_HANDLE;
   VkDescriptorSet set_ = VK_NULL_HANDLE;
 };
 
-MapDrawing::MapDrawing(DrawingApplication& application, const DrawnImage& texture,
-                       VkExtent2D extent)
-    : target_(make_target(application, extent, false)) {
-  const VkDevice device = application.device();
+MapDrawing::MapDrawing(graphics::Device& device, const graphics::Image& texture, VkExtent2D extent)
+    : device_(device.handle()), target_(device) {
+  target_.resize(extent);
   // Devices need not support linear filtering of R32_SFLOAT, but all support this.
   VkSamplerCreateInfo sampler_info{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
   sampler_info.addressModeU = sampler_info.addressModeV = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
-  VkSampler sampler = VK_NULL_HANDLE;
-  check(vkCreateSampler(device, &sampler_info, nullptr, &sampler), "vkCreateSampler");
+  check(vkCreateSampler(device_, &sampler_info, nullptr, &sampler_), "vkCreateSampler");
   VkDescriptorSetLayoutBinding binding = {};
   binding.descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
   binding.descriptorCount = 1;
@@ -88,49 +97,46 @@ MapDrawing::MapDrawing(DrawingApplication& application, const DrawnImage& textur
   VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set_info.bindingCount = 1;
   set_info.pBindings = &binding;
-  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
-  check(vkCreateDescriptorSetLayout(device, &set_info, nullptr, &set_layout),
+  check(vkCreateDescriptorSetLayout(device_, &set_info, nullptr, &set_layout_),
         "vkCreateDescriptorSetLayout");
   const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1};
   VkDescriptorPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool_info.maxSets = pool_info.poolSizeCount = 1;
   pool_info.pPoolSizes = &size;
-  VkDescriptorPool pool = VK_NULL_HANDLE;
-  check(vkCreateDescriptorPool(device, &pool_info, nullptr, &pool), "vkCreateDescriptorPool");
+  check(vkCreateDescriptorPool(device_, &pool_info, nullptr, &pool_), "vkCreateDescriptorPool");
   VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-  allocate.descriptorPool = pool;
+  allocate.descriptorPool = pool_;
   allocate.descriptorSetCount = 1;
-  allocate.pSetLayouts = &set_layout;
-  check(vkAllocateDescriptorSets(device, &allocate, &set_), "vkAllocateDescriptorSets");
-  const VkDescriptorImageInfo sampled = {sampler, texture.view,
+  allocate.pSetLayouts = &set_layout_;
+  check(vkAllocateDescriptorSets(device_, &allocate, &set_), "vkAllocateDescriptorSets");
+  const VkDescriptorImageInfo sampled = {sampler_, texture.view(),
                                          VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
   VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
   write.dstSet = set_;
   write.descriptorCount = 1;
   write.descriptorType = binding.descriptorType;
   write.pImageInfo = &sampled;
-  vkUpdateDescriptorSets(device, 1, &write, 0, nullptr);
+  vkUpdateDescriptorSets(device_, 1, &write, 0, nullptr);
 
   VkPipelineLayoutCreateInfo layout_info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   layout_info.setLayoutCount = 1;
-  layout_info.pSetLayouts = &set_layout;
-  check(vkCreatePipelineLayout(device, &layout_info, nullptr, &layout_), "vkCreatePipelineLayout");
-  pipeline_ = make_pipeline(device, {.vertex = application.make_shader(map_vert),
-                                     .fragment = application.make_shader(map_frag),
-                                     .layout = layout_,
-                                     .render_pass = target_.render_pass,
-                                     .extent = extent});
-  application.at_end([=, pipeline = pipeline_, layout = layout_] {
-    vkDestroyPipeline(device, pipeline, nullptr);
-    vkDestroyPipelineLayout(device, layout, nullptr);
-    vkDestroyDescriptorPool(device, pool, nullptr);
-    vkDestroyDescriptorSetLayout(device, set_layout, nullptr);
-    vkDestroySampler(device, sampler, nullptr);
-  });
+  layout_info.pSetLayouts = &set_layout_;
+  check(vkCreatePipelineLayout(device_, &layout_info, nullptr, &layout_), "vkCreatePipelineLayout");
+  pipeline_ =
+      make_pipeline(device, target_,
+                    {.vertex = map_vert, .fragment = map_frag, .layout = layout_, .depth = false});
+}
+
+MapDrawing::~MapDrawing() {
+  vkDestroyPipeline(device_, pipeline_, nullptr);
+  vkDestroyPipelineLayout(device_, layout_, nullptr);
+  vkDestroyDescriptorPool(device_, pool_, nullptr);
+  vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
+  vkDestroySampler(device_, sampler_, nullptr);
 }
 
 void MapDrawing::draw(VkCommandBuffer commands) const {
-  target_.begin(commands);
+  target_.begin(commands, {});
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline_);
   vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout_, 0, 1, &set_, 0,
                           nullptr);
@@ -155,17 +161,18 @@ const float* numbers(const mulciber::AttentionMaps& maps, const mulciber::Attent
 int main(int argc, char** argv) try {
   const Settings settings = read_arguments(argc, argv);
   const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(settings.model);
-  DrawingApplication application(*model);
+  graphics::Device application({.model = model.get()});
   const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(application.lent());
   mulciber::Translator translator(device, model);
 
   // In these frames the text is translated.
   int frames = 0;
   const auto frame = [&](mulciber::FrameTask& task, const auto& draw) {
-    const VkCommandBuffer commands = application.begin();
-    const mulciber::FrameSlice slice = task.record(commands, kBudgetMicros);
-    draw(commands);
-    application.submit_and_wait();
+    mulciber::FrameSlice slice;
+    application.run([&](VkCommandBuffer commands) {
+      slice = task.record(commands, kBudgetMicros);
+      draw(commands);
+    });
     task.completed(slice.number);
     ++frames;
   };
@@ -176,23 +183,25 @@ int main(int argc, char** argv) try {
   // In the next frames its attention is computed; the last of them shows it.
   mulciber::AttentionTask attention(translator, result);
   const VkExtent2D extent = attention.extent(settings.map.kind);
-  const DrawnImage texture = application.make_image(
-      extent, VK_FORMAT_R32_SFLOAT, VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_SAMPLED_BIT);
+  const graphics::Image texture(
+      application, {.extent = extent,
+                    .format = VK_FORMAT_R32_SFLOAT,
+                    .usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_SAMPLED_BIT});
   const MapDrawing drawing(application, texture, {extent.width * kTexel, extent.height * kTexel});
   while (!attention.done()) {
     frame(attention, [&](VkCommandBuffer commands) {
       if (!attention.recorded()) return;
       mulciber::ApplicationImage image;
-      image.image = texture.image;
-      image.format = texture.format;
-      image.extent = texture.extent;
+      image.image = texture.handle();
+      image.format = texture.description().format;
+      image.extent = texture.description().extent;
       attention.record_attention(commands, image, settings.map);
       drawing.draw(commands);
     });
   }
 
-  const std::vector<uint8_t> pixels = application.read(drawing.image());
-  if (!settings.image.empty()) write_ppm(settings.image, drawing.image().extent, pixels);
+  const std::vector<uint8_t> pixels = drawing.target().read();
+  if (!settings.image.empty()) write_ppm(settings.image, drawing.target().extent(), pixels);
   const mulciber::AttentionMaps maps =
       translator.translate(settings.text, {.attention = true}).attention.value();
   const float* expected = numbers(maps, settings.map, extent);
@@ -200,7 +209,7 @@ int main(int argc, char** argv) try {
   for (uint32_t query = 0; query < extent.height; ++query) {
     for (uint32_t key = 0; key < extent.width; ++key) {
       const size_t x = key * kTexel + kTexel / 2, y = query * kTexel + kTexel / 2;
-      const double shown = pixels[4 * (y * drawing.image().extent.width + x)] / 255.0;
+      const double shown = pixels[4 * (y * drawing.target().extent().width + x)] / 255.0;
       const double number = expected[query * extent.width + key];
       worst = std::max(worst, std::abs(shown - number));
       largest = std::max(largest, shown);

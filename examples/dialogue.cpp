@@ -62,7 +62,7 @@ Settings read_arguments(int argc, char** argv) {
 int main(int argc, char** argv) try {
   const Settings settings = read_arguments(argc, argv);
   const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(settings.texts[0]);
-  DrawingApplication application(*model);
+  graphics::Device application({.model = model.get()});
   const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(application.lent());
   mulciber::TextGenerator character(device, model);
   const Scene scene(application, {320, 180}, 6);
@@ -91,10 +91,11 @@ int main(int argc, char** argv) try {
     int frames = 0, frames_after = 0;
     bool interrupted = false;
     for (; !task.done(); ++frames) {
-      const VkCommandBuffer commands = application.begin();
-      const mulciber::FrameSlice slice = task.record(commands, settings.budget_us);
-      scene.draw(commands, turn += 0.02f);
-      application.submit_and_wait();
+      mulciber::FrameSlice slice;
+      application.run([&](VkCommandBuffer commands) {
+        slice = task.record(commands, settings.budget_us);
+        scene.draw(commands, turn += 0.02f);
+      });
       task.completed(slice.number);  // words come from here
       frames_after += interrupted;
       if (answer == settings.interrupt && pieces >= settings.after && !interrupted) {

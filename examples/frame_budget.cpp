@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "ppm.h"
 #include "scene.h"
 
 namespace {
@@ -110,7 +111,7 @@ struct Frames {
 int main(int argc, char** argv) try {
   const Settings settings = read_arguments(argc, argv);
   const std::shared_ptr<const mulciber::OpenModel> model = mulciber::open_model(settings.model);
-  DrawingApplication application(*model);
+  graphics::Device application({.model = model.get()});
   const std::shared_ptr<mulciber::Device> device = mulciber::adopt_device(application.lent());
   mulciber::Translator translator(device, model);
   const Scene scene(application, kExtent, kSide);
@@ -124,11 +125,11 @@ int main(int argc, char** argv) try {
       frames.task = std::make_unique<mulciber::TranslationTask>(translator, kText);
     const Clock::time_point start = Clock::now();
     if (frames.kind == Kind::kStep) frames.note(frames.task->step(settings.budget_us).slice);
-    const VkCommandBuffer commands = application.begin();
     mulciber::FrameSlice slice;
-    if (frames.kind == Kind::kRecord) slice = frames.task->record(commands, settings.budget_us);
-    scene.draw(commands, turn += 0.02f);
-    application.submit_and_wait();
+    application.run([&](VkCommandBuffer commands) {
+      if (frames.kind == Kind::kRecord) slice = frames.task->record(commands, settings.budget_us);
+      scene.draw(commands, turn += 0.02f);
+    });
     if (slice.number > 0) frames.task->completed(slice.number);
     frames.ms.push_back(ms_since(start));
     if (frames.kind == Kind::kRecord) frames.note(slice);
@@ -157,7 +158,7 @@ int main(int argc, char** argv) try {
       "           frames  50 %% ms     90 %%     99 %%  longest  slices  dispatch  expected us "
       " texts\n");
   for (const Frames* frames : {&alone, &stepped, &recorded}) frames->print();
-  if (!settings.image.empty()) write_ppm(settings.image, kExtent, application.read(scene.image()));
+  if (!settings.image.empty()) write_ppm(settings.image, kExtent, scene.target().read());
   std::printf("%s\n", recorded.text.c_str());
   if (stepped.text != recorded.text) {
     std::fprintf(stderr, "step() says: %s\n", stepped.text.c_str());

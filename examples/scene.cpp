@@ -1,6 +1,6 @@
 #include "scene.h"
 
-#include "graphics_pipeline.h"
+#include "graphics/pipeline.h"
 #include "scene.frag.h"
 #include "scene.vert.h"
 
@@ -14,30 +14,31 @@ struct Push {
 
 }  // namespace
 
-Scene::Scene(DrawingApplication& application, VkExtent2D extent, uint32_t side)
-    : target_(make_target(application, extent, true)), side_(side) {
-  const VkDevice device = application.device();
+Scene::Scene(graphics::Device& device, VkExtent2D extent, uint32_t side)
+    : device_(device.handle()), target_(device), side_(side) {
+  target_.resize(extent);
   const VkPushConstantRange range = {VK_SHADER_STAGE_VERTEX_BIT, 0, sizeof(Push)};
   VkPipelineLayoutCreateInfo pushes{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   pushes.pushConstantRangeCount = 1;
   pushes.pPushConstantRanges = &range;
-  check(vkCreatePipelineLayout(device, &pushes, nullptr, &layout_), "vkCreatePipelineLayout");
-  pipeline_ = make_pipeline(device, {.vertex = application.make_shader(scene_vert),
-                                     .fragment = application.make_shader(scene_frag),
-                                     .layout = layout_,
-                                     .render_pass = target_.render_pass,
-                                     .extent = extent,
-                                     .depth = true});
-  application.at_end([device, pipeline = pipeline_, layout = layout_] {
-    vkDestroyPipeline(device, pipeline, nullptr);
-    vkDestroyPipelineLayout(device, layout, nullptr);
-  });
+  graphics::check(vkCreatePipelineLayout(device_, &pushes, nullptr, &layout_),
+                  "vkCreatePipelineLayout");
+  pipeline_ = make_pipeline(device, target_,
+                            {.vertex = scene_vert,
+                             .fragment = scene_frag,
+                             .layout = layout_,
+                             .topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST});
+}
+
+Scene::~Scene() {
+  vkDestroyPipeline(device_, pipeline_, nullptr);
+  vkDestroyPipelineLayout(device_, layout_, nullptr);
 }
 
 void Scene::draw(VkCommandBuffer commands, float turn) const {
-  target_.begin(commands);
+  target_.begin(commands, {0.05f, 0.05f, 0.08f});
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline_);
-  const VkExtent2D extent = target_.color.extent;
+  const VkExtent2D extent = target_.extent();
   const Push push = {turn, static_cast<float>(extent.width) / static_cast<float>(extent.height),
                      side_};
   vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_VERTEX_BIT, 0, sizeof(push), &push);

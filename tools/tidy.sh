@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs clang-tidy 14 with the checks of .clang-tidy over the C++ files of rooms and apps, and prints each finding once;
-# fails where there is one. Exit code 77 where it is not installed.
+# Runs clang-tidy 14 with the checks of .clang-tidy over the C++ files of rooms, apps and examples/graphics, and
+# prints each finding once; fails where there is one. Exit code 77 where it is not installed.
 #   tools/tidy.sh [--recent] [--jobs N] [FILE...]
 #   --recent   what the last five commits changed, and an eighth of the rest, another one with each commit
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 # The rooms as the build lists them.
-read -r -a rooms < <(sed -n 's/^set(MULCIBER_ROOMS \(.*\))$/\1 apps/p' CMakeLists.txt)
+read -r -a rooms < <(sed -n 's/^set(MULCIBER_ROOMS \(.*\))$/\1 apps examples\/graphics/p' CMakeLists.txt)
 headers="/(include/mulciber|$(tr ' ' '|' <<<"${rooms[*]}")|shaders)/[^.]*\.h\$"
 jobs=$(nproc) recent=0 files=()
 while (($# > 0)); do

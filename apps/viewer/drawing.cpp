@@ -5,15 +5,17 @@
 #include <iterator>
 #include <span>
 
-#include "apps/viewer/graphics_pipeline.h"
 #include "arcs.frag.h"
 #include "arcs.vert.h"
+#include "examples/graphics/pipeline.h"
 #include "map.frag.h"
 #include "map.vert.h"
 #include "tiles.vert.h"
 
 namespace mulciber::viewer {
 namespace {
+
+using graphics::check;
 
 constexpr uint32_t kSegments = 24;  // segments of an arc, also in shaders/arcs.vert
 
@@ -26,19 +28,19 @@ glm::vec4 vector_of(const Rgb& rgb) { return {rgb[0], rgb[1], rgb[2], 1}; }
 
 /// Fills a buffer, which is made again where it is too small.
 template <class T>
-void fill(GraphicsDevice& device, std::unique_ptr<Buffer>& buffer, std::span<const T> values,
-          VkBufferUsageFlags usage) {
+void fill(graphics::Device& device, std::unique_ptr<graphics::Buffer>& buffer,
+          std::span<const T> values, VkBufferUsageFlags usage) {
   const VkDeviceSize bytes = std::max<VkDeviceSize>(values.size_bytes(), 256);
   if (!buffer || buffer->size() < bytes)
-    buffer = std::make_unique<Buffer>(device, 2 * bytes, usage);
+    buffer = std::make_unique<graphics::Buffer>(device, 2 * bytes, usage);
   std::memcpy(buffer->mapped<T>(), values.data(), values.size_bytes());
 }
 
 }  // namespace
 
-Drawing::Drawing(GraphicsDevice& device, VkRenderPass render_pass) : device_(device) {
+Drawing::Drawing(graphics::Device& device, const graphics::RenderTarget& target) : device_(device) {
   make_sets();
-  make_pipelines(render_pass);
+  make_pipelines(target);
 }
 
 Drawing::~Drawing() {
@@ -89,7 +91,7 @@ void Drawing::make_sets() {
   }
 }
 
-void Drawing::make_pipelines(VkRenderPass render_pass) {
+void Drawing::make_pipelines(const graphics::RenderTarget& target) {
   const VkPushConstantRange range = {VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, 0,
                                      sizeof(DrawnMap)};
   VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
@@ -99,18 +101,17 @@ void Drawing::make_pipelines(VkRenderPass render_pass) {
   info.pPushConstantRanges = &range;
   check(vkCreatePipelineLayout(device_.handle(), &info, nullptr, &layout_),
         "vkCreatePipelineLayout");
-  PipelineParts parts = {
-      .vertex = arcs_vert, .fragment = arcs_frag, .layout = layout_, .render_pass = render_pass};
-  arcs_ = make_pipeline(device_, parts);
+  graphics::PipelineParts parts = {.vertex = arcs_vert, .fragment = arcs_frag, .layout = layout_};
+  arcs_ = make_pipeline(device_, target, parts);
   parts.vertex = tiles_vert;
   parts.fragment = map_frag;
-  tiles_ = make_pipeline(device_, parts);
+  tiles_ = make_pipeline(device_, target, parts);
   parts.vertex = map_vert;
   parts.depth = false;
-  map_ = make_pipeline(device_, parts);
+  map_ = make_pipeline(device_, target, parts);
 }
 
-void Drawing::prepare(size_t slot, const Image& maps, const WordCurves& curves,
+void Drawing::prepare(size_t slot, const graphics::Image& maps, const WordCurves& curves,
                       const std::vector<Tile>& tiles, const Theme& theme) {
   slot_ = slot;
   tile_count_ = static_cast<uint32_t>(tiles.size());

@@ -14,6 +14,8 @@
 #include "apps/viewer/heat_maps.h"
 #include "apps/viewer/theme.h"
 #include "apps/viewer/words.h"
+#include "examples/graphics/buffer.h"
+#include "examples/graphics/render_target.h"
 
 namespace mulciber::viewer {
 
@@ -30,13 +32,13 @@ static_assert(sizeof(DrawnMap) == 112);
 
 class Drawing {
  public:
-  Drawing(GraphicsDevice& device, VkRenderPass render_pass);
+  Drawing(graphics::Device& device, const graphics::RenderTarget& target);
   ~Drawing();
   Drawing(const Drawing&) = delete;
   Drawing& operator=(const Drawing&) = delete;
 
   /// Sets what is drawn in the frame of this slot. The frame that had the slot before has ended.
-  void prepare(size_t slot, const Image& maps, const WordCurves& curves,
+  void prepare(size_t slot, const graphics::Image& maps, const WordCurves& curves,
                const std::vector<Tile>& tiles, const Theme& theme);
   /// Draws inside of the render pass. rectangle: where, in pixels of the image.
   void draw_arcs(VkCommandBuffer commands, const Rectangle& rectangle, const DrawnMap& map) const;
@@ -45,15 +47,15 @@ class Drawing {
 
  private:
   struct Slot {
-    std::unique_ptr<Buffer> words, tiles, colors;
+    std::unique_ptr<graphics::Buffer> words, tiles, colors;
     VkDescriptorSet set = VK_NULL_HANDLE;
   };
   void make_sets();
-  void make_pipelines(VkRenderPass render_pass);
+  void make_pipelines(const graphics::RenderTarget& target);
   void draw(VkCommandBuffer commands, VkPipeline pipeline, const Rectangle& rectangle,
             const DrawnMap& map, uint32_t vertices, uint32_t instances) const;
 
-  GraphicsDevice& device_;
+  graphics::Device& device_;
   VkSampler sampler_ = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkDescriptorPool pool_ = VK_NULL_HANDLE;

@@ -3,11 +3,13 @@
 namespace mulciber::viewer {
 namespace {
 
+using graphics::check;
+
 constexpr uint32_t kStamps = 3;  // in a frame: its begin, the network's end, its end
 
 }  // namespace
 
-Frames::Frames(GraphicsDevice& device) : device_(device) {
+Frames::Frames(graphics::Device& device) : device_(device) {
   VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool_info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool_info.queueFamilyIndex = device.queue_family();

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "apps/viewer/graphics_device.h"
+#include "examples/graphics/device.h"
 
 namespace mulciber::viewer {
 
@@ -22,7 +22,7 @@ class Frames {
  public:
   static constexpr size_t kInFlight = 2;
 
-  explicit Frames(GraphicsDevice& device);
+  explicit Frames(graphics::Device& device);
   ~Frames();
   Frames(const Frames&) = delete;
   Frames& operator=(const Frames&) = delete;
@@ -50,7 +50,7 @@ class Frames {
     float frame_ms = 0;
   };
 
-  GraphicsDevice& device_;
+  graphics::Device& device_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkQueryPool queries_ = VK_NULL_HANDLE;
   std::array<Slot, kInFlight> slots_;

@@ -20,7 +20,7 @@ void HeatMaps::reserve(const MapKind& kind, VkExtent2D extent) {
   Kind& room = room_of(kind.kind);
   const uint32_t maps = kind.layers * kind.heads;
   if (room.image) {
-    const ImageDescription& has = room.image->description();
+    const graphics::ImageDescription& has = room.image->description();
     if (has.layers >= maps && has.extent.width >= extent.width &&
         has.extent.height >= extent.height)
       return;
@@ -33,13 +33,13 @@ void HeatMaps::reserve(const MapKind& kind, VkExtent2D extent) {
                            " tokens are more than an image of this device has room for",
                        "take a shorter text or a smaller model");
   room = {};
-  room.image = std::make_unique<Image>(
-      device_,
-      ImageDescription{.extent = extent,
-                       .format = VK_FORMAT_R32_SFLOAT,
-                       .usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_SAMPLED_BIT,
-                       .layers = maps,
-                       .array = true});
+  room.image = std::make_unique<graphics::Image>(
+      device_, graphics::ImageDescription{
+                   .extent = extent,
+                   .format = VK_FORMAT_R32_SFLOAT,
+                   .usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_SAMPLED_BIT,
+                   .layers = maps,
+                   .array = true});
 }
 
 void HeatMaps::record(VkCommandBuffer commands, AttentionTask& task, const MapKind& kind) {

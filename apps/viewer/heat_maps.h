@@ -10,7 +10,7 @@
 
 #include <glm/glm.hpp>
 
-#include "apps/viewer/graphics_device.h"
+#include "examples/graphics/image.h"
 
 namespace mulciber::viewer {
 
@@ -23,7 +23,7 @@ struct MapKind {
 
 class HeatMaps {
  public:
-  explicit HeatMaps(GraphicsDevice& device) : device_(device) {}
+  explicit HeatMaps(graphics::Device& device) : device_(device) {}
 
   /// Makes images for maps of this extent: keys across, queries down. The device must be idle.
   /// Throws SettingError where the device allows only smaller images.
@@ -34,7 +34,7 @@ class HeatMaps {
   void forget();
 
   struct Kind {
-    std::unique_ptr<Image> image;
+    std::unique_ptr<graphics::Image> image;
     VkExtent2D extent = {};  // the present maps: keys across, queries down
     bool filled = false;
   };
@@ -43,7 +43,7 @@ class HeatMaps {
  private:
   Kind& room_of(AttentionKind kind) { return kinds_[static_cast<size_t>(kind)]; }
 
-  GraphicsDevice& device_;
+  graphics::Device& device_;
   std::array<Kind, 3> kinds_;
 };
 

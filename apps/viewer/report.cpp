@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include <stb_image_write.h>
 #include <nlohmann/json.hpp>
 
 namespace mulciber::viewer {
@@ -39,6 +40,15 @@ void write_report(const std::string& path, const ReportParts& parts) {
   std::ofstream file(path);
   file << report.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
   if (!file.flush()) throw Error(path, "cannot be written", "is there such a folder?");
+}
+
+void write_png(const std::string& path, VkExtent2D extent, const std::vector<uint8_t>& rgba) {
+  std::vector<uint8_t> rgb;  // every pixel is opaque
+  rgb.reserve(rgba.size() / 4 * 3);
+  for (size_t i = 0; i < rgba.size(); i += 4) rgb.insert(rgb.end(), &rgba[i], &rgba[i] + 3);
+  const int width = static_cast<int>(extent.width), height = static_cast<int>(extent.height);
+  if (!stbi_write_png(path.c_str(), width, height, 3, rgb.data(), 3 * width))
+    throw Error(path, "cannot be written", "is there such a folder, and room in it?");
 }
 
 }  // namespace mulciber::viewer

@@ -1,4 +1,5 @@
-// The contents of a frame and their places in the image, for tests and for pages that explain it.
+// A frame as files: its image, and its contents with their places in the image, for tests and for
+// pages that explain it.
 #pragma once
 
 #include <string>
@@ -20,6 +21,8 @@ struct ReportParts {
   uint32_t rows = 0;
 };
 
+/// Writes a PNG file. Throws Error where it cannot be written.
+void write_png(const std::string& path, VkExtent2D extent, const std::vector<uint8_t>& rgba);
 /// Writes a JSON file. Throws Error where it cannot be written.
 void write_report(const std::string& path, const ReportParts& parts);
 

@@ -25,7 +25,7 @@ bool begins_with(const std::vector<uint32_t>& whole, const std::vector<uint32_t>
 
 }  // namespace
 
-Session::Session(GraphicsDevice& device, Frames& frames, const SessionOptions& options)
+Session::Session(graphics::Device& device, Frames& frames, const SessionOptions& options)
     : device_(device),
       frames_(frames),
       options_(options),

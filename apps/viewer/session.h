@@ -32,7 +32,7 @@ struct SessionOptions {
 
 class Session {
  public:
-  Session(GraphicsDevice& device, Frames& frames, const SessionOptions& options);
+  Session(graphics::Device& device, Frames& frames, const SessionOptions& options);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -88,7 +88,7 @@ class Session {
   void map(const Hypothesis& hypothesis);
   void reserve(const Hypothesis& hypothesis, uint32_t room);
 
-  GraphicsDevice& device_;
+  graphics::Device& device_;
   Frames& frames_;
   SessionOptions options_;
   std::shared_ptr<Device> network_device_;

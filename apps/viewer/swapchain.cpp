@@ -5,6 +5,8 @@
 namespace mulciber::viewer {
 namespace {
 
+using graphics::check;
+
 void change_layout(VkCommandBuffer commands, VkImage image, VkImageLayout from, VkImageLayout to,
                    VkAccessFlags before, VkAccessFlags after) {
   VkImageMemoryBarrier barrier{VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER};
@@ -27,7 +29,7 @@ VkSemaphore make_semaphore(VkDevice device) {
 }
 
 /// Shaders write the colors that the screen shows, so that formats which convert are skipped.
-VkSurfaceFormatKHR choose_format(const GraphicsDevice& device) {
+VkSurfaceFormatKHR choose_format(const graphics::Device& device) {
   uint32_t count = 0;
   check(vkGetPhysicalDeviceSurfaceFormatsKHR(device.physical_device(), device.surface(), &count,
                                              nullptr),

@@ -12,7 +12,7 @@ namespace mulciber::viewer {
 
 class Swapchain {
  public:
-  explicit Swapchain(GraphicsDevice& device) : device_(device) {}
+  explicit Swapchain(graphics::Device& device) : device_(device) {}
   ~Swapchain();
   Swapchain(const Swapchain&) = delete;
   Swapchain& operator=(const Swapchain&) = delete;
@@ -35,7 +35,7 @@ class Swapchain {
  private:
   void destroy();
 
-  GraphicsDevice& device_;
+  graphics::Device& device_;
   VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
   VkExtent2D extent_ = {};
   std::vector<VkImage> images_;

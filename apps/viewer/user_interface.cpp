@@ -13,6 +13,8 @@
 namespace mulciber::viewer {
 namespace {
 
+using graphics::check;
+
 constexpr float kSmall = 15, kLarge = 34;  // pixels of scale 1
 
 // Latin, Greek, Cyrillic, punctuation, arrows, and the symbols for spaces and blocks.
@@ -22,8 +24,8 @@ constexpr ImWchar kLetters[] = {0x20,   0x24f,  0x370,  0x3ff,  0x400,  0x4ff,  
 
 }  // namespace
 
-UserInterface::UserInterface(GraphicsDevice& device, VkRenderPass render_pass, const Window* window,
-                             const std::string& font, float scale)
+UserInterface::UserInterface(graphics::Device& device, const graphics::RenderTarget& target,
+                             const Window* window, const std::string& font, float scale)
     : device_(device), windowed_(window != nullptr) {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
@@ -52,9 +54,9 @@ UserInterface::UserInterface(GraphicsDevice& device, VkRenderPass render_pass, c
   info.Queue = device.queue();
   info.DescriptorPool = pool_;
   info.MinImageCount = info.ImageCount = Frames::kInFlight;
-  info.MSAASamples = device.samples();
+  info.MSAASamples = target.samples();
   info.CheckVkResultFn = [](VkResult result) { check(result, "Dear ImGui"); };
-  ImGui_ImplVulkan_Init(&info, render_pass);
+  ImGui_ImplVulkan_Init(&info, target.render_pass());
   device.run([](VkCommandBuffer commands) { ImGui_ImplVulkan_CreateFontsTexture(commands); });
   ImGui_ImplVulkan_DestroyFontUploadObjects();
 }

@@ -3,17 +3,17 @@
 
 #include <string>
 
-#include "apps/viewer/graphics_device.h"
 #include "apps/viewer/window.h"
 #include "apps/viewer/words.h"
+#include "examples/graphics/render_target.h"
 
 namespace mulciber::viewer {
 
 class UserInterface {
  public:
   /// window: null without a window. font: a TrueType file; "": one of the system's, or ImGui's own.
-  UserInterface(GraphicsDevice& device, VkRenderPass render_pass, const Window* window,
-                const std::string& font, float scale);
+  UserInterface(graphics::Device& device, const graphics::RenderTarget& target,
+                const Window* window, const std::string& font, float scale);
   ~UserInterface();
   UserInterface(const UserInterface&) = delete;
   UserInterface& operator=(const UserInterface&) = delete;
@@ -27,7 +27,7 @@ class UserInterface {
  private:
   void load_fonts(const std::string& file, float scale);
 
-  GraphicsDevice& device_;
+  graphics::Device& device_;
   bool windowed_;
   VkDescriptorPool pool_ = VK_NULL_HANDLE;
   WordFonts fonts_;

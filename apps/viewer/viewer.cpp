@@ -35,12 +35,14 @@ View first_view(const Options& options, const Window* window) {
 Viewer::Viewer(Options options)
     : options_(std::move(options)),
       window_(make_window(options_)),
-      device_(options_.device, window_ ? window_->surface_needs() : SurfaceNeeds{}),
+      device_({.application = "mulciber-viewer",
+               .name = options_.device,
+               .surface = window_ ? window_->surface_needs() : graphics::SurfaceNeeds{}}),
       frames_(device_),
-      render_target_(device_),
+      render_target_(device_, VK_SAMPLE_COUNT_4_BIT),
       view_(first_view(options_, window_.get())),
-      interface_(device_, render_target_.render_pass(), window_.get(), options_.font, view_.scale),
-      drawing_(device_, render_target_.render_pass()),
+      interface_(device_, render_target_, window_.get(), options_.font, view_.scale),
+      drawing_(device_, render_target_),
       session_(device_, frames_, {.beams = options_.beams, .max_new_tokens = options_.tokens}) {
   if (window_) swapchain_ = std::make_unique<Swapchain>(device_);
   const auto scaled = [&](uint32_t pixels) {

@@ -9,12 +9,12 @@
 #include "apps/viewer/drawing.h"
 #include "apps/viewer/frames.h"
 #include "apps/viewer/options.h"
-#include "apps/viewer/render_target.h"
 #include "apps/viewer/session.h"
 #include "apps/viewer/swapchain.h"
 #include "apps/viewer/user_interface.h"
 #include "apps/viewer/view.h"
 #include "apps/viewer/window.h"
+#include "examples/graphics/render_target.h"
 
 namespace mulciber::viewer {
 
@@ -51,9 +51,9 @@ class Viewer {
 
   Options options_;
   std::unique_ptr<Window> window_;
-  GraphicsDevice device_;
+  graphics::Device device_;
   Frames frames_;
-  RenderTarget render_target_;
+  graphics::RenderTarget render_target_;
   View view_;
   UserInterface interface_;
   Drawing drawing_;

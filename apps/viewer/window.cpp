@@ -43,15 +43,15 @@ Window::~Window() {
   glfwTerminate();
 }
 
-SurfaceNeeds Window::surface_needs() const {
+graphics::SurfaceNeeds Window::surface_needs() const {
   uint32_t count = 0;
   const char** names = glfwGetRequiredInstanceExtensions(&count);
   if (!names) throw glfw_error();
   return {.instance_extensions = {names, names + count},
           .make_surface = [window = window_](VkInstance instance) {
             VkSurfaceKHR surface = VK_NULL_HANDLE;
-            check(glfwCreateWindowSurface(instance, window, nullptr, &surface),
-                  "glfwCreateWindowSurface");
+            graphics::check(glfwCreateWindowSurface(instance, window, nullptr, &surface),
+                            "glfwCreateWindowSurface");
             return surface;
           }};
 }

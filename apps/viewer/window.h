@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/viewer/graphics_device.h"
+#include "examples/graphics/device.h"
 
 struct GLFWwindow;
 
@@ -19,7 +19,7 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  SurfaceNeeds surface_needs() const;
+  graphics::SurfaceNeeds surface_needs() const;
   /// The monitor's scale.
   float scale() const;
   VkExtent2D extent() const;

@@ -55,7 +55,8 @@ TABLE = [
     (r"apps/(conform|kernels)/.*", "tests", "cli_conform", "cli_kernels"),
     (r"apps/(pull)/.*", "tests", "cli_pull"),
     (r"apps/(score|perplexity|tokenize|tune|verify|inspect|devices)\.cpp", "tests", "cli_{1}"),
-    (r"apps/viewer/.*", "tests", "cli_viewer"),
+    (r"(apps/viewer|examples/graphics)/.*", "tests", "cli_viewer"),
+    (r"examples/.*", "tests", "cli_attention_texture", "cli_dialogue", "cli_frame_budget"),
 ]
 FUZZ_TARGETS = ["adapter", "chat_template", "config", "gguf", "grammar", "image", "request", "safetensors", "sound",
                 "tokenizer"]

@@ -109,10 +109,13 @@ std::string include_problem(const std::string& file, const std::string& included
   const std::string from = first_folder(file), to = first_folder(included);
   const std::string arrow = file + " includes " + included + ": ";
   if (to == "tests" && from != "tests") return arrow + "only tests use tests";
-  // The viewer is an example program on the public interface.
+  // The viewer is an example program on the public interface, and shares its graphics with the
+  // examples.
   const std::string_view viewer = "apps/viewer/";
-  if (file.starts_with(viewer) && room_of(to) && !included.starts_with(viewer))
-    return arrow + "the viewer sees public headers alone";
+  const bool example = from == "examples" || file.starts_with(viewer);
+  if (example && room_of(to) && !included.starts_with(viewer))
+    return arrow + "examples and the viewer see public headers alone";
+  if (to == "examples" && !example) return arrow + "only the viewer uses examples";
   if (included.starts_with(viewer) && !file.starts_with(viewer))
     return arrow + "the viewer is a program of its own";
   if (const std::string_view folder = forbidding_folder(file, included); !folder.empty())
@@ -230,6 +233,7 @@ TEST_CASE("the layering check tells rooms below from rooms above", "[layering]")
   CHECK(include_problem("conformance/cases.h", "layers/linear.h").empty());
   CHECK(include_problem("apps/viewer/main.cpp", "apps/viewer/viewer.h").empty());
   CHECK(include_problem("apps/viewer/session.h", "mulciber/embedding.h").empty());
+  CHECK(include_problem("apps/viewer/frames.h", "examples/graphics/device.h").empty());
 
   CHECK(include_problem("capi/handles.h", "models/families/open_model.h").empty());
   CHECK(include_problem("models/generation/completion.h", "models/core/model.h").empty());
@@ -253,6 +257,9 @@ TEST_CASE("the layering check tells rooms below from rooms above", "[layering]")
   CHECK_FALSE(include_problem("apps/viewer/main.cpp", "apps/cli/command.h").empty());
   CHECK_FALSE(include_problem("apps/viewer/session.h", "runtime/device.h").empty());
   CHECK_FALSE(include_problem("apps/embed.cpp", "apps/viewer/options.h").empty());
+  CHECK_FALSE(include_problem("apps/embed.cpp", "examples/graphics/device.h").empty());
+  CHECK_FALSE(include_problem("examples/graphics/device.h", "runtime/device.h").empty());
+  CHECK_FALSE(include_problem("examples/scene.h", "apps/viewer/frames.h").empty());
 }
 
 TEST_CASE("the layering check tells floors below from floors above", "[layering]") {

@@ -1,8 +1,8 @@
-#include "apps/viewer/graphics_pipeline.h"
+#include "pipeline.h"
 
 #include <iterator>
 
-namespace mulciber::viewer {
+namespace graphics {
 namespace {
 
 VkShaderModule make_module(VkDevice device, std::span<const uint32_t> code) {
@@ -16,7 +16,8 @@ VkShaderModule make_module(VkDevice device, std::span<const uint32_t> code) {
 
 }  // namespace
 
-VkPipeline make_pipeline(const GraphicsDevice& device, const PipelineParts& parts) {
+VkPipeline make_pipeline(const Device& device, const RenderTarget& target,
+                         const PipelineParts& parts) {
   VkPipelineShaderStageCreateInfo stages[2] = {};
   for (VkPipelineShaderStageCreateInfo& stage : stages) {
     stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
@@ -30,7 +31,7 @@ VkPipeline make_pipeline(const GraphicsDevice& device, const PipelineParts& part
       VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
   VkPipelineInputAssemblyStateCreateInfo assembly{
       VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO};
-  assembly.topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP;
+  assembly.topology = parts.topology;
   VkPipelineViewportStateCreateInfo viewport{VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO};
   viewport.viewportCount = viewport.scissorCount = 1;
   VkPipelineRasterizationStateCreateInfo raster{
@@ -38,7 +39,7 @@ VkPipeline make_pipeline(const GraphicsDevice& device, const PipelineParts& part
   raster.lineWidth = 1;
   VkPipelineMultisampleStateCreateInfo samples{
       VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO};
-  samples.rasterizationSamples = device.samples();
+  samples.rasterizationSamples = target.samples();
   VkPipelineDepthStencilStateCreateInfo depth{
       VK_STRUCTURE_TYPE_PIPELINE_DEPTH_STENCIL_STATE_CREATE_INFO};
   depth.depthTestEnable = depth.depthWriteEnable = parts.depth;
@@ -66,7 +67,7 @@ VkPipeline make_pipeline(const GraphicsDevice& device, const PipelineParts& part
   info.pColorBlendState = &blend;
   info.pDynamicState = &dynamic;
   info.layout = parts.layout;
-  info.renderPass = parts.render_pass;
+  info.renderPass = target.render_pass();
   VkPipeline made = VK_NULL_HANDLE;
   const VkResult result =
       vkCreateGraphicsPipelines(device.handle(), VK_NULL_HANDLE, 1, &info, nullptr, &made);
@@ -76,4 +77,4 @@ VkPipeline make_pipeline(const GraphicsDevice& device, const PipelineParts& part
   return made;
 }
 
-}  // namespace mulciber::viewer
+}  // namespace graphics

@@ -1,11 +1,13 @@
-#include "apps/viewer/graphics_device.h"
+#include "device.h"
 
 #include <algorithm>
 #include <cctype>
-#include <utility>
+#include <optional>
 
-namespace mulciber::viewer {
+namespace graphics {
 namespace {
+
+using mulciber::DeviceError;
 
 /// Ranks hardware before software.
 int rank_of(VkPhysicalDeviceType type) {
@@ -30,14 +32,19 @@ VkPhysicalDeviceProperties properties_of(VkPhysicalDevice device) {
   return properties;
 }
 
-/// The first queue family that draws, computes and, where there is a window, presents.
-std::optional<uint32_t> family_of(VkPhysicalDevice device, VkSurfaceKHR surface) {
+std::vector<VkQueueFamilyProperties> families_of(VkPhysicalDevice device) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  return families;
+}
+
+/// The first queue family that draws, computes and, where there is a window, presents.
+std::optional<uint32_t> family_of(VkPhysicalDevice device, VkSurfaceKHR surface) {
+  const std::vector<VkQueueFamilyProperties> families = families_of(device);
   constexpr VkQueueFlags kBoth = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < families.size(); ++i) {
     if ((families[i].queueFlags & kBoth) != kBoth) continue;
     VkBool32 presents = surface == VK_NULL_HANDLE;
     if (!presents) vkGetPhysicalDeviceSurfaceSupportKHR(device, i, surface, &presents);
@@ -59,32 +66,34 @@ void check(VkResult result, const char* call) {
                     call, "failed with VkResult " + std::to_string(result));
 }
 
-GraphicsDevice::GraphicsDevice(const std::string& name, const SurfaceNeeds& needs) {
+Device::Device(const DeviceDescription& description) {
   physical_.get_instance_proc_addr = vkGetInstanceProcAddr;
   physical_.api_version = VK_API_VERSION_1_2;
   VkApplicationInfo application_info{VK_STRUCTURE_TYPE_APPLICATION_INFO};
-  application_info.pApplicationName = "mulciber-viewer";
+  application_info.pApplicationName = description.application;
   application_info.apiVersion = physical_.api_version;
+  const std::vector<const char*>& extensions = description.surface.instance_extensions;
   VkInstanceCreateInfo instance_info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   instance_info.pApplicationInfo = &application_info;
-  instance_info.enabledExtensionCount = static_cast<uint32_t>(needs.instance_extensions.size());
-  instance_info.ppEnabledExtensionNames = needs.instance_extensions.data();
+  instance_info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  instance_info.ppEnabledExtensionNames = extensions.data();
   check(vkCreateInstance(&instance_info, nullptr, &physical_.instance), "vkCreateInstance");
-  if (needs.make_surface) surface_ = needs.make_surface(physical_.instance);
-  choose(name);
-  make_device();
+  if (description.surface.make_surface)
+    surface_ = description.surface.make_surface(physical_.instance);
+  choose(description.name);
+  make_device(description.model);
+  make_commands();
 }
 
-GraphicsDevice::~GraphicsDevice() {
-  if (device_) {
-    vkDestroyCommandPool(device_, pool_, nullptr);
-    vkDestroyDevice(device_, nullptr);
-  }
+Device::~Device() {
+  vkDestroyFence(device_, fence_, nullptr);
+  vkDestroyCommandPool(device_, pool_, nullptr);
+  vkDestroyDevice(device_, nullptr);
   if (surface_) vkDestroySurfaceKHR(physical_.instance, surface_, nullptr);
   vkDestroyInstance(physical_.instance, nullptr);
 }
 
-void GraphicsDevice::choose(const std::string& name) {
+void Device::choose(const std::string& name) {
   uint32_t count = 0;
   check(vkEnumeratePhysicalDevices(physical_.instance, &count, nullptr),
         "vkEnumeratePhysicalDevices");
@@ -105,6 +114,7 @@ void GraphicsDevice::choose(const std::string& name) {
     physical_.physical_device = devices[i];
     properties_ = properties;
     family_ = *family;
+    timestamp_bits_ = families_of(devices[i])[family_].timestampValidBits;
     return;
   }
   throw DeviceError(DeviceError::Kind::kUnavailable, name,
@@ -112,11 +122,13 @@ void GraphicsDevice::choose(const std::string& name) {
                     "there are: " + there);
 }
 
-void GraphicsDevice::make_device() {
-  asked_ = requirements(physical_);
+void Device::make_device(const mulciber::OpenModel* model) {
+  asked_ = model ? mulciber::requirements(physical_, *model) : mulciber::requirements(physical_);
+  std::string obstacles;
+  for (const std::string& obstacle : asked_.obstacles)
+    obstacles += (obstacles.empty() ? "" : "\n") + obstacle;
   if (!asked_.fits())
-    throw DeviceError(DeviceError::Kind::kUnavailable, properties_.deviceName,
-                      asked_.obstacles.front());
+    throw DeviceError(DeviceError::Kind::kUnavailable, properties_.deviceName, obstacles);
   enabled_extensions_ = asked_.extensions;
   if (surface_) enabled_extensions_.emplace_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
   std::vector<const char*> names;
@@ -135,28 +147,23 @@ void GraphicsDevice::make_device() {
   check(vkCreateDevice(physical_.physical_device, &device_info, nullptr, &device_),
         "vkCreateDevice");
   vkGetDeviceQueue(device_, family_, 0, &queue_);
+}
+
+void Device::make_commands() {
   VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool_info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
   pool_info.queueFamilyIndex = family_;
   check(vkCreateCommandPool(device_, &pool_info, nullptr, &pool_), "vkCreateCommandPool");
-
-  uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(physical_.physical_device, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(physical_.physical_device, &count, families.data());
-  timestamp_bits_ = families[family_].timestampValidBits;
-  const VkPhysicalDeviceLimits& limits = properties_.limits;
-  if (limits.framebufferColorSampleCounts & limits.framebufferDepthSampleCounts &
-      VK_SAMPLE_COUNT_4_BIT)
-    samples_ = VK_SAMPLE_COUNT_4_BIT;
-  VkFormatProperties depth;
-  vkGetPhysicalDeviceFormatProperties(physical_.physical_device, depth_format_, &depth);
-  if (!(depth.optimalTilingFeatures & VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT))
-    depth_format_ = VK_FORMAT_X8_D24_UNORM_PACK32;  // every device supports one of the two formats
+  VkCommandBufferAllocateInfo buffer_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  buffer_info.commandPool = pool_;
+  buffer_info.commandBufferCount = 1;
+  check(vkAllocateCommandBuffers(device_, &buffer_info, &commands_), "vkAllocateCommandBuffers");
+  VkFenceCreateInfo fence_info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  check(vkCreateFence(device_, &fence_info, nullptr, &fence_), "vkCreateFence");
 }
 
-ApplicationDevice GraphicsDevice::lent() const {
-  ApplicationDevice application;
+mulciber::ApplicationDevice Device::lent() const {
+  mulciber::ApplicationDevice application;
   application.physical = physical_;
   application.device = device_;
   application.queue = {.queue = queue_, .family = family_};
@@ -165,8 +172,8 @@ ApplicationDevice GraphicsDevice::lent() const {
   return application;
 }
 
-VkDeviceMemory GraphicsDevice::allocate(const VkMemoryRequirements& needs,
-                                        VkMemoryPropertyFlags properties) {
+VkDeviceMemory Device::allocate(const VkMemoryRequirements& needs,
+                                VkMemoryPropertyFlags properties) {
   VkPhysicalDeviceMemoryProperties types;
   vkGetPhysicalDeviceMemoryProperties(physical_.physical_device, &types);
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
@@ -181,74 +188,20 @@ VkDeviceMemory GraphicsDevice::allocate(const VkMemoryRequirements& needs,
   return memory;
 }
 
-void GraphicsDevice::run(const std::function<void(VkCommandBuffer)>& record) {
-  VkCommandBufferAllocateInfo allocate_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-  allocate_info.commandPool = pool_;
-  allocate_info.commandBufferCount = 1;
-  VkCommandBuffer commands = VK_NULL_HANDLE;
-  check(vkAllocateCommandBuffers(device_, &allocate_info, &commands), "vkAllocateCommandBuffers");
+void Device::run(const std::function<void(VkCommandBuffer)>& record) {
+  // An exception may have left commands that were not submitted.
+  check(vkResetCommandPool(device_, pool_, 0), "vkResetCommandPool");
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
-  record(commands);
-  check(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+  check(vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
+  record(commands_);
+  check(vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
   VkSubmitInfo submission{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submission.commandBufferCount = 1;
-  submission.pCommandBuffers = &commands;
-  check(vkQueueSubmit(queue_, 1, &submission, VK_NULL_HANDLE), "vkQueueSubmit");
-  check(vkQueueWaitIdle(queue_), "vkQueueWaitIdle");
-  vkFreeCommandBuffers(device_, pool_, 1, &commands);
+  submission.pCommandBuffers = &commands_;
+  check(vkQueueSubmit(queue_, 1, &submission, fence_), "vkQueueSubmit");
+  check(vkWaitForFences(device_, 1, &fence_, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+  check(vkResetFences(device_, 1, &fence_), "vkResetFences");
 }
 
-Image::Image(GraphicsDevice& device, const ImageDescription& description)
-    : device_(device.handle()), description_(description) {
-  VkImageCreateInfo info{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
-  info.imageType = VK_IMAGE_TYPE_2D;
-  info.format = description.format;
-  info.extent = {description.extent.width, description.extent.height, 1};
-  info.mipLevels = 1;
-  info.arrayLayers = description.layers;
-  info.samples = description.samples;
-  info.usage = description.usage;
-  check(vkCreateImage(device_, &info, nullptr, &image_), "vkCreateImage");
-  VkMemoryRequirements needs;
-  vkGetImageMemoryRequirements(device_, image_, &needs);
-  memory_ = device.allocate(needs, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-  check(vkBindImageMemory(device_, image_, memory_, 0), "vkBindImageMemory");
-  VkImageViewCreateInfo view{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
-  view.image = image_;
-  view.viewType = description.array ? VK_IMAGE_VIEW_TYPE_2D_ARRAY : VK_IMAGE_VIEW_TYPE_2D;
-  view.format = description.format;
-  const bool depth = description.usage & VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT;
-  view.subresourceRange = {static_cast<VkImageAspectFlags>(depth ? VK_IMAGE_ASPECT_DEPTH_BIT
-                                                                 : VK_IMAGE_ASPECT_COLOR_BIT),
-                           0, 1, 0, description.layers};
-  check(vkCreateImageView(device_, &view, nullptr, &view_), "vkCreateImageView");
-}
-
-Image::~Image() {
-  vkDestroyImageView(device_, view_, nullptr);
-  vkDestroyImage(device_, image_, nullptr);
-  vkFreeMemory(device_, memory_, nullptr);
-}
-
-Buffer::Buffer(GraphicsDevice& device, VkDeviceSize bytes, VkBufferUsageFlags usage)
-    : device_(device.handle()), size_(bytes) {
-  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
-  info.size = bytes;
-  info.usage = usage;
-  check(vkCreateBuffer(device_, &info, nullptr, &buffer_), "vkCreateBuffer");
-  VkMemoryRequirements needs;
-  vkGetBufferMemoryRequirements(device_, buffer_, &needs);
-  memory_ = device.allocate(
-      needs, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
-  check(vkBindBufferMemory(device_, buffer_, memory_, 0), "vkBindBufferMemory");
-  check(vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped_), "vkMapMemory");
-}
-
-Buffer::~Buffer() {
-  vkDestroyBuffer(device_, buffer_, nullptr);
-  vkFreeMemory(device_, memory_, nullptr);
-}
-
-}  // namespace mulciber::viewer
+}  // namespace graphics

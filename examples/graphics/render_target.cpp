@@ -1,19 +1,26 @@
-#include "apps/viewer/render_target.h"
+#include "render_target.h"
 
-#include <cstring>
 #include <iterator>
-#include <string>
 
-#include <stb_image_write.h>
+#include "buffer.h"
 
-namespace mulciber::viewer {
+namespace graphics {
 namespace {
 
 constexpr VkFormat kColor = VK_FORMAT_R8G8B8A8_UNORM;
 
 }  // namespace
 
-RenderTarget::RenderTarget(GraphicsDevice& device) : device_(device) { make_render_pass(); }
+RenderTarget::RenderTarget(Device& device, VkSampleCountFlagBits samples) : device_(device) {
+  const VkPhysicalDeviceLimits& limits = device.properties().limits;
+  if (limits.framebufferColorSampleCounts & limits.framebufferDepthSampleCounts & samples)
+    samples_ = samples;
+  VkFormatProperties depth;
+  vkGetPhysicalDeviceFormatProperties(device.physical_device(), depth_format_, &depth);
+  if (!(depth.optimalTilingFeatures & VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT))
+    depth_format_ = VK_FORMAT_X8_D24_UNORM_PACK32;  // every device supports one of the two formats
+  make_render_pass();
+}
 
 RenderTarget::~RenderTarget() {
   vkDestroyFramebuffer(device_.handle(), framebuffer_, nullptr);
@@ -24,18 +31,18 @@ void RenderTarget::make_render_pass() {
   VkAttachmentDescription attachments[3] = {};  // color, depth, and the resolved image
   for (VkAttachmentDescription& attachment : attachments) {
     attachment.format = kColor;
-    attachment.samples = device_.samples();
+    attachment.samples = samples_;
     attachment.loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR;
     attachment.storeOp = VK_ATTACHMENT_STORE_OP_DONT_CARE;
     attachment.stencilLoadOp = VK_ATTACHMENT_LOAD_OP_DONT_CARE;
     attachment.stencilStoreOp = VK_ATTACHMENT_STORE_OP_DONT_CARE;
     attachment.finalLayout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL;
   }
-  attachments[1].format = device_.depth_format();
+  attachments[1].format = depth_format_;
   attachments[1].finalLayout = VK_IMAGE_LAYOUT_DEPTH_STENCIL_ATTACHMENT_OPTIMAL;
   attachments[2].samples = VK_SAMPLE_COUNT_1_BIT;
   attachments[2].loadOp = VK_ATTACHMENT_LOAD_OP_DONT_CARE;
-  VkAttachmentDescription& kept = attachments[multisampled() ? 2 : 0];
+  VkAttachmentDescription& kept = attachments[resolves() ? 2 : 0];
   kept.storeOp = VK_ATTACHMENT_STORE_OP_STORE;
   kept.finalLayout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL;
   const VkAttachmentReference color = {0, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL};
@@ -46,7 +53,7 @@ void RenderTarget::make_render_pass() {
   subpass.colorAttachmentCount = 1;
   subpass.pColorAttachments = &color;
   subpass.pDepthStencilAttachment = &depth;
-  if (multisampled()) subpass.pResolveAttachments = &resolved;
+  if (resolves()) subpass.pResolveAttachments = &resolved;
   constexpr VkPipelineStageFlags kTests =
       VK_PIPELINE_STAGE_EARLY_FRAGMENT_TESTS_BIT | VK_PIPELINE_STAGE_LATE_FRAGMENT_TESTS_BIT;
   constexpr VkPipelineStageFlags kDraws = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT | kTests;
@@ -61,7 +68,7 @@ void RenderTarget::make_render_pass() {
       {0, VK_SUBPASS_EXTERNAL, kDraws, VK_PIPELINE_STAGE_TRANSFER_BIT, kWrites,
        VK_ACCESS_TRANSFER_READ_BIT, 0}};
   VkRenderPassCreateInfo info{VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO};
-  info.attachmentCount = multisampled() ? 3 : 2;
+  info.attachmentCount = resolves() ? 3 : 2;
   info.pAttachments = attachments;
   info.subpassCount = 1;
   info.pSubpasses = &subpass;
@@ -82,22 +89,22 @@ void RenderTarget::resize(VkExtent2D extent) {
                    .usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT});
   depth_ = std::make_unique<Image>(
       device_, ImageDescription{.extent = extent,
-                                .format = device_.depth_format(),
+                                .format = depth_format_,
                                 .usage = VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT,
-                                .samples = device_.samples()});
+                                .samples = samples_});
   VkImageView views[3] = {resolved_->view(), depth_->view(), resolved_->view()};
-  if (multisampled()) {
-    samples_ = std::make_unique<Image>(
+  if (resolves()) {
+    multisampled_ = std::make_unique<Image>(
         device_, ImageDescription{.extent = extent,
                                   .format = kColor,
                                   .usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT |
                                            VK_IMAGE_USAGE_TRANSIENT_ATTACHMENT_BIT,
-                                  .samples = device_.samples()});
-    views[0] = samples_->view();
+                                  .samples = samples_});
+    views[0] = multisampled_->view();
   }
   VkFramebufferCreateInfo info{VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO};
   info.renderPass = render_pass_;
-  info.attachmentCount = multisampled() ? 3 : 2;
+  info.attachmentCount = resolves() ? 3 : 2;
   info.pAttachments = views;
   info.width = extent.width;
   info.height = extent.height;
@@ -117,9 +124,13 @@ void RenderTarget::begin(VkCommandBuffer commands, const std::array<float, 3>& b
   info.clearValueCount = 2;
   info.pClearValues = clear;
   vkCmdBeginRenderPass(commands, &info, VK_SUBPASS_CONTENTS_INLINE);
+  const VkViewport whole = {
+      0, 0, static_cast<float>(extent_.width), static_cast<float>(extent_.height), 0, 1};
+  vkCmdSetViewport(commands, 0, 1, &whole);
+  vkCmdSetScissor(commands, 0, 1, &info.renderArea);
 }
 
-std::vector<uint8_t> RenderTarget::read() {
+std::vector<uint8_t> RenderTarget::read() const {
   const VkDeviceSize bytes = VkDeviceSize{4} * extent_.width * extent_.height;
   const Buffer to(device_, bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT);
   device_.run([&](VkCommandBuffer commands) {
@@ -134,18 +145,8 @@ std::vector<uint8_t> RenderTarget::read() {
     vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
                          &barrier, 0, nullptr, 0, nullptr);
   });
-  std::vector<uint8_t> pixels(bytes);
-  std::memcpy(pixels.data(), to.mapped<uint8_t>(), bytes);
-  return pixels;
+  const auto* first = to.mapped<uint8_t>();
+  return {first, first + bytes};
 }
 
-void write_png(const std::string& path, VkExtent2D extent, const std::vector<uint8_t>& rgba) {
-  std::vector<uint8_t> rgb;  // every pixel is opaque
-  rgb.reserve(rgba.size() / 4 * 3);
-  for (size_t i = 0; i < rgba.size(); i += 4) rgb.insert(rgb.end(), &rgba[i], &rgba[i] + 3);
-  const int width = static_cast<int>(extent.width), height = static_cast<int>(extent.height);
-  if (!stbi_write_png(path.c_str(), width, height, 3, rgb.data(), 3 * width))
-    throw Error(path, "cannot be written", "is there such a folder, and room in it?");
-}
-
-}  // namespace mulciber::viewer
+}  // namespace graphics
