@@ -56,14 +56,9 @@ std::vector<PipelineKey> EncodingPass::pipelines(const Capabilities& device,
                                                  const TextEncoderNetwork& network, uint32_t length,
                                                  EncoderOutput output, bool normalized,
                                                  bool from_embeddings) {
-  const auto planned = [](Shape shape, DataType type) {
-    Tensor tensor = {.shape = shape, .type = type};
-    tensor.view.size = tensor.bytes();
-    return tensor;
-  };
   const TextEncoderControl layout = network.plan_control(1, length);
-  const Tensor control = planned({layout.words}, DataType::kU32);
-  const Tensor table = planned({length, network.embedding_columns()}, DataType::kF32);
+  const Tensor control = planned_tensor({layout.words}, DataType::kU32);
+  const Tensor table = planned_tensor({length, network.embedding_columns()});
   ProgramBuilder builder(device, "plan");
   add_pass(builder, network, layout, control, from_embeddings ? &table : nullptr, output,
            normalized);

@@ -21,7 +21,7 @@ namespace {
 
 // Lengths are rounded up to multiples of it, so that few programs serve all texts.
 constexpr uint32_t kTextLengthStep = 8;
-constexpr size_t kProgramsKept = 24;
+constexpr size_t kEncoderProgramsKept = 24;
 constexpr uint64_t kProgramBytesKept = 256ull << 20;
 constexpr uint32_t kMostRows = 1024;
 // A batch is packed if its tokens fill less than this share of the padded rectangle: packing and
@@ -154,7 +154,7 @@ TextEncoderModel::Programs& TextEncoderModel::programs(const Shape& shape) {
     return sum;
   };
   while (!programs_.empty() &&
-         (programs_.size() >= kProgramsKept || kept() + bytes > kProgramBytesKept ||
+         (programs_.size() >= kEncoderProgramsKept || kept() + bytes > kProgramBytesKept ||
           bytes > device_.memory().available()))
     programs_.pop_back();
   require_memory(device_, bytes, memory_limit_,

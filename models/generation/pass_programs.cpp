@@ -8,7 +8,7 @@
 namespace mulciber {
 namespace {
 
-constexpr size_t kProgramsKept = 96;
+constexpr size_t kPassProgramsKept = 96;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ PassPrograms::Built& PassPrograms::built(const RowsPass& pass) {
           recently_used(programs_, [&](const Built& built) { return built.pass == pass; }))
     return *found;
   const auto start = Clock::now();
-  if (programs_.size() >= kProgramsKept) programs_.pop_back();
+  if (programs_.size() >= kPassProgramsKept) programs_.pop_back();
   // A pass over several tokens or without a choice feeds a prompt.
   const bool step = pass.pass.length == 1 && pass.pass.result == PassOutput::kChoice;
   ProgramBuilder builder(state_.device(), step ? "decode step" : "prefill");

@@ -53,13 +53,6 @@ SearchStep plan_step(const EncoderDecoderNetwork& network, const SearchShape& sh
   return step;
 }
 
-/// A tensor without memory.
-Tensor planned_tensor(const Shape& shape, DataType type) {
-  Tensor tensor = {.shape = shape, .type = type};
-  tensor.view.size = tensor.bytes();
-  return tensor;
-}
-
 void write_head_masks(ControlWords& control, const ControlArray<float>& to,
                       std::span<const float> factors, const char* name) {
   if (!factors.empty() && factors.size() != to.count) {

@@ -49,8 +49,7 @@ std::vector<std::pair<std::vector<VkFormat>, AddTexels>> conversions_of(const Te
 
 std::vector<PipelineKey> ImageCopies::pipelines(const Capabilities& device,
                                                 const PaddedRows& largest) {
-  Tensor numbers = {.shape = {room_for(largest)}, .type = DataType::kF32};
-  numbers.view.size = numbers.bytes();
+  const Tensor numbers = planned_tensor({room_for(largest)});
   std::vector<PipelineKey> keys;
   for (const auto& [formats, add] : conversions_of(numbers)) {
     ProgramBuilder builder(device, "plan");
