@@ -6,8 +6,8 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kVisionPrefixes[] = {"vision_model."};
-constexpr const char* kTextPrefixes[] = {"text_model."};
+constexpr const char* kClipVisionPrefixes[] = {"vision_model."};
+constexpr const char* kClipTextPrefixes[] = {"text_model."};
 
 // Wrong end-of-text id in CLIP's first checkpoints; their tokenizer uses another.
 constexpr uint32_t kWrongEnd = 2;
@@ -38,7 +38,7 @@ Json with_defaults(const ConfigReader& config, const char* key, const Json& defa
 
 void read_text_tower(const ConfigReader& config, TextTower& tower) {
   read_tower(config, tower);
-  tower.names = clip_names(kTextPrefixes);
+  tower.names = clip_names(kClipTextPrefixes);
   tower.names.final_norm = "final_layer_norm";
   tower.hidden = static_cast<uint32_t>(config.integer("intermediate_size", 1, kWidest));
   tower.vocabulary = static_cast<uint32_t>(config.integer("vocab_size", 1, kLargestVocab));
@@ -49,7 +49,7 @@ void read_text_tower(const ConfigReader& config, TextTower& tower) {
 
 void read_clip_vision(const ConfigReader& config, VisionTower& tower) {
   read_vision_tower(config, tower);
-  tower.names = clip_names(kVisionPrefixes);
+  tower.names = clip_names(kClipVisionPrefixes);
   tower.hidden = static_cast<uint32_t>(config.integer("intermediate_size", 1, kWidest));
   tower.patches = "embeddings.patch_embedding";
   tower.positions = "embeddings.position_embedding.weight";

@@ -6,7 +6,7 @@ namespace mulciber {
 namespace {
 
 /// Reads the keys that both generations share: one norm without a bias precedes both sublayers.
-DecoderConfig read_shared(const ConfigReader& config) {
+DecoderConfig read_cohere_shared(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
   use_layer_norms(config, "layer_norm_eps", false, decoder);
   decoder.residual = Residual::kParallelSharedNorm;
@@ -18,15 +18,15 @@ DecoderConfig read_shared(const ConfigReader& config) {
   return decoder;
 }
 
-DecoderConfig read_first(const ConfigReader& config) {
-  DecoderConfig decoder = read_shared(config);
+DecoderConfig read_cohere(const ConfigReader& config) {
+  DecoderConfig decoder = read_cohere_shared(config);
   if (config.boolean_or("use_qk_norm", false)) decoder.attention.qk_norm = QueryKeyNorm::kOwnGains;
   return decoder;
 }
 
 /// Layers with full attention have no rotary embedding.
-DecoderConfig read_second(const ConfigReader& config) {
-  DecoderConfig decoder = read_shared(config);
+DecoderConfig read_cohere2(const ConfigReader& config) {
+  DecoderConfig decoder = read_cohere_shared(config);
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
     const char* key =
         c.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
@@ -37,31 +37,32 @@ DecoderConfig read_second(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps"), {"logit_scale", "logit_scale"}};
+constexpr GgufKey kCohereGgufKeys[] = {epsilon_key("layer_norm_eps"),
+                                       {"logit_scale", "logit_scale"}};
 
-void complete(const GgufMetadata& metadata, Json& config) {
+void complete_cohere(const GgufMetadata& metadata, Json& config) {
   config["use_qk_norm"] = metadata.checkpoint().find("blk.0.attn_q_norm.weight") != nullptr;
 }
 
-constexpr const char* kEndPieces[] = {"<|END_OF_TURN_TOKEN|>"};
+constexpr const char* kCohereEndPieces[] = {"<|END_OF_TURN_TOKEN|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kCohere = {.model_type = "cohere",
-                                         .read = read_first,
+                                         .read = read_cohere,
                                          .gguf = GgufFamily{.architecture = "command-r",
-                                                            .more_keys = kGgufKeys,
+                                                            .more_keys = kCohereGgufKeys,
                                                             .activation = "silu",
                                                             .pairs = RotaryPairs::kNeighbours,
-                                                            .complete = complete},
-                                         .end_pieces = kEndPieces};
+                                                            .complete = complete_cohere},
+                                         .end_pieces = kCohereEndPieces};
 
 constinit const DecoderFamily kCohere2 = {.model_type = "cohere2",
-                                          .read = read_second,
+                                          .read = read_cohere2,
                                           .gguf = GgufFamily{.architecture = "cohere2",
-                                                             .more_keys = kGgufKeys,
+                                                             .more_keys = kCohereGgufKeys,
                                                              .activation = "silu",
                                                              .pairs = RotaryPairs::kNeighbours},
-                                          .end_pieces = kEndPieces};
+                                          .end_pieces = kCohereEndPieces};
 
 }  // namespace mulciber

@@ -7,7 +7,7 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames deepseek_names() {
   DecoderNames names = kLlamaNames;
   names.query_down = "self_attn.q_a_proj";
   names.query_norm = "self_attn.q_a_layernorm";
@@ -26,19 +26,19 @@ constexpr DecoderNames names() {
   return names;
 }
 
-uint32_t size(const ConfigReader& config, const char* key) {
+uint32_t deepseek_size(const ConfigReader& config, const char* key) {
   return static_cast<uint32_t>(config.integer(key, 2, kWidest));
 }
 
-void read_attention(const ConfigReader& config, DecoderConfig& decoder) {
+void read_deepseek_attention(const ConfigReader& config, DecoderConfig& decoder) {
   DecoderAttention& attention = decoder.attention;
   DecoderLatent latent;
   latent.query_rank =
       static_cast<uint32_t>(config.optional_integer("q_lora_rank", 0, kWidest).value_or(0));
-  latent.rank = size(config, "kv_lora_rank");
-  latent.rotated = size(config, "qk_rope_head_dim");
-  latent.value_size = size(config, "v_head_dim");
-  attention.head_size = latent.rotated + size(config, "qk_nope_head_dim");
+  latent.rank = deepseek_size(config, "kv_lora_rank");
+  latent.rotated = deepseek_size(config, "qk_rope_head_dim");
+  latent.value_size = deepseek_size(config, "v_head_dim");
+  attention.head_size = latent.rotated + deepseek_size(config, "qk_nope_head_dim");
   attention.kv_heads = attention.heads;
   attention.latent = latent;
   decoder.ropes = {
@@ -54,7 +54,7 @@ void read_attention(const ConfigReader& config, DecoderConfig& decoder) {
   }
 }
 
-void read_experts(const ConfigReader& config, DecoderConfig& decoder) {
+void read_deepseek_experts(const ConfigReader& config, DecoderConfig& decoder) {
   DecoderFeedForward& feed_forward = decoder.feed_forward;
   const int64_t dense = config.integer_or("first_k_dense_replace", 0, 0, kMostLayers),
                 step = config.integer_or("moe_layer_freq", 1, 1, kMostLayers);
@@ -62,7 +62,7 @@ void read_experts(const ConfigReader& config, DecoderConfig& decoder) {
     decoder.layers[i].dense =
         static_cast<int64_t>(i) < dense || static_cast<int64_t>(i) % step != 0;
   feed_forward.dense_hidden = feed_forward.hidden;
-  feed_forward.hidden = size(config, "moe_intermediate_size");
+  feed_forward.hidden = deepseek_size(config, "moe_intermediate_size");
   DecoderExperts experts;
   experts.count = static_cast<uint32_t>(config.integer("n_routed_experts", 1, kMostExperts));
   experts.per_token = static_cast<uint32_t>(config.integer(
@@ -82,22 +82,22 @@ void read_experts(const ConfigReader& config, DecoderConfig& decoder) {
   feed_forward.experts = experts;
 }
 
-DecoderConfig read_shared(const ConfigReader& given) {
+DecoderConfig read_deepseek_shared(const ConfigReader& given) {
   // Heads have sizes of their own; if head_dim is present, it is the rotated size.
   Json json = given.json();
-  json["head_dim"] = size(given, "qk_rope_head_dim");
+  json["head_dim"] = deepseek_size(given, "qk_rope_head_dim");
   const ConfigReader config(json, given.where(), given.remedy());
   DecoderConfig decoder = read_llama_like(config);
   require_absent(config, "attention_bias");
-  decoder.files.names = names();
-  read_attention(config, decoder);
-  read_experts(config, decoder);
+  decoder.files.names = deepseek_names();
+  read_deepseek_attention(config, decoder);
+  read_deepseek_experts(config, decoder);
   return decoder;
 }
 
 /// Routing by a softmax over all experts; a group's score is its best expert's.
-DecoderConfig read_second(const ConfigReader& config) {
-  DecoderConfig decoder = read_shared(config);
+DecoderConfig read_deepseek_v2(const ConfigReader& config) {
+  DecoderConfig decoder = read_deepseek_shared(config);
   const std::string method = config.text_or("topk_method", "greedy");
   DecoderExperts& experts = *decoder.feed_forward.experts;
   if (method == "greedy")
@@ -111,8 +111,8 @@ DecoderConfig read_second(const ConfigReader& config) {
 
 /// Routing by sigmoids, with a load-balancing bias on the choice; a group's score is the sum of its
 /// two best.
-DecoderConfig read_third(const ConfigReader& config) {
-  DecoderConfig decoder = read_shared(config);
+DecoderConfig read_deepseek_v3(const ConfigReader& config) {
+  DecoderConfig decoder = read_deepseek_shared(config);
   DecoderExperts& experts = *decoder.feed_forward.experts;
   experts.normalized = config.boolean_or("norm_topk_prob", true);
   experts.routing->sigmoid = experts.routing->bias = experts.routing->two_best = true;
@@ -120,23 +120,23 @@ DecoderConfig read_third(const ConfigReader& config) {
 }
 
 /// GGUF files use the architecture deepseek2 for both.
-DecoderConfig read_either(const ConfigReader& config) {
+DecoderConfig read_deepseek_v2_or_v3(const ConfigReader& config) {
   const std::string scores = config.text_or("scoring_func", "softmax");
-  return scores == "sigmoid" ? read_third(config) : read_second(config);
+  return scores == "sigmoid" ? read_deepseek_v3(config) : read_deepseek_v2(config);
 }
 
-constexpr GgufKey kMoreKeys[] = {{"attention.q_lora_rank", "q_lora_rank"},
-                                 {"attention.kv_lora_rank", "kv_lora_rank"},
-                                 {"rope.dimension_count", "qk_rope_head_dim"},
-                                 {"leading_dense_block_count", "first_k_dense_replace"},
-                                 {"expert_feed_forward_length", "moe_intermediate_size"},
-                                 {"expert_count", "n_routed_experts"},
-                                 {"expert_shared_count", "n_shared_experts"},
-                                 {"expert_weights_scale", "routed_scaling_factor"},
-                                 {"expert_group_count", "n_group"},
-                                 {"expert_group_used_count", "topk_group"}};
+constexpr GgufKey kDeepSeekGgufKeys[] = {{"attention.q_lora_rank", "q_lora_rank"},
+                                         {"attention.kv_lora_rank", "kv_lora_rank"},
+                                         {"rope.dimension_count", "qk_rope_head_dim"},
+                                         {"leading_dense_block_count", "first_k_dense_replace"},
+                                         {"expert_feed_forward_length", "moe_intermediate_size"},
+                                         {"expert_count", "n_routed_experts"},
+                                         {"expert_shared_count", "n_shared_experts"},
+                                         {"expert_weights_scale", "routed_scaling_factor"},
+                                         {"expert_group_count", "n_group"},
+                                         {"expert_group_used_count", "topk_group"}};
 
-constexpr DecoderNames gguf_names() {
+constexpr DecoderNames deepseek_gguf_names() {
   DecoderNames names = kGgufNames;
   names.query_down = "attn_q_a";
   names.query_norm = "attn_q_a_norm";
@@ -151,14 +151,14 @@ constexpr DecoderNames gguf_names() {
 /// Files since April 2025 have separate up-projections of keys and values, so that they can be
 /// absorbed and the latent vector attended to as one head; `key_length` and `value_length` are then
 /// that head's.
-void rename(const Checkpoint& checkpoint, DecoderNames& names) {
+void rename_deepseek(const Checkpoint& checkpoint, DecoderNames& names) {
   if (!checkpoint.find("blk.0.attn_k_b.weight")) return;
   names.key_value_up = nullptr;
   names.k = "attn_k_b";
   names.v = "attn_v_b";
 }
 
-void complete(const GgufMetadata& metadata, Json& config) {
+void complete_deepseek(const GgufMetadata& metadata, Json& config) {
   const bool apart = metadata.find("attention.key_length_mla") != nullptr;
   const auto size = [&](const char* key, const char* of_files_with_both) {
     return static_cast<int64_t>(metadata.number(apart ? key : of_files_with_both, 0));
@@ -185,24 +185,24 @@ void complete(const GgufMetadata& metadata, Json& config) {
     config["rope_scaling"]["mscale"] = config["rope_scaling"]["mscale_all_dim"] = multiplier;
 }
 
-constexpr const char* kEndPieces[] = {"<\uff5cend\u2581of\u2581sentence\uff5c>"};
+constexpr const char* kDeepSeekEndPieces[] = {"<\uff5cend\u2581of\u2581sentence\uff5c>"};
 
 }  // namespace
 
 constinit const DecoderFamily kDeepSeekV2 = {.model_type = "deepseek_v2",
-                                             .read = read_either,
+                                             .read = read_deepseek_v2_or_v3,
                                              .gguf = GgufFamily{.architecture = "deepseek2",
-                                                                .more_keys = kMoreKeys,
+                                                                .more_keys = kDeepSeekGgufKeys,
                                                                 .activation = "silu",
-                                                                .names = gguf_names(),
+                                                                .names = deepseek_gguf_names(),
                                                                 .pairs = RotaryPairs::kNeighbours,
-                                                                .complete = complete,
-                                                                .rename = rename},
-                                             .end_pieces = kEndPieces};
+                                                                .complete = complete_deepseek,
+                                                                .rename = rename_deepseek},
+                                             .end_pieces = kDeepSeekEndPieces};
 
 constinit const DecoderFamily kDeepSeekV3 = {.model_type = "deepseek_v3",
-                                             .read = read_third,
-                                             .end_pieces = kEndPieces,
+                                             .read = read_deepseek_v3,
+                                             .end_pieces = kDeepSeekEndPieces,
                                              .as_gguf = &kDeepSeekV2};
 
 }  // namespace mulciber

@@ -5,23 +5,23 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kPrefixes[] = {"transformer."};
+constexpr const char* kFalconPrefixes[] = {"transformer."};
 
-constexpr DecoderNames kNames = {.prefixes = kPrefixes,
-                                 .layer = "h.",
-                                 .embedding = "word_embeddings",
-                                 .final_norm = "ln_f",
-                                 .output = "lm_head",
-                                 .output_prefixes = kNoPrefix,
-                                 .attention_norm = "input_layernorm",
-                                 .qkv = "self_attention.query_key_value",
-                                 .attention_out = "self_attention.dense",
-                                 .feed_forward_norm = "post_attention_layernorm",
-                                 .up = "mlp.dense_h_to_4h",
-                                 .down = "mlp.dense_4h_to_h"};
+constexpr DecoderNames kFalconNames = {.prefixes = kFalconPrefixes,
+                                       .layer = "h.",
+                                       .embedding = "word_embeddings",
+                                       .final_norm = "ln_f",
+                                       .output = "lm_head",
+                                       .output_prefixes = kNoPrefix,
+                                       .attention_norm = "input_layernorm",
+                                       .qkv = "self_attention.query_key_value",
+                                       .attention_out = "self_attention.dense",
+                                       .feed_forward_norm = "post_attention_layernorm",
+                                       .up = "mlp.dense_h_to_4h",
+                                       .down = "mlp.dense_4h_to_h"};
 
 /// The largest models of the new architecture have parallel sublayers with a norm each.
-void read_residual(const ConfigReader& config, bool renewed, DecoderConfig& decoder) {
+void read_falcon_residual(const ConfigReader& config, bool renewed, DecoderConfig& decoder) {
   if (!config.boolean_or("parallel_attn", true)) return;
   const int64_t norms = config.integer_or("num_ln_in_parallel_attn", renewed ? 2 : 1, 1, 2);
   decoder.residual = renewed && norms == 2 ? Residual::kParallel : Residual::kParallelSharedNorm;
@@ -30,7 +30,7 @@ void read_residual(const ConfigReader& config, bool renewed, DecoderConfig& deco
   decoder.files.names.feed_forward_norm = "ln_mlp";
 }
 
-DecoderConfig read(const ConfigReader& given) {
+DecoderConfig read_falcon(const ConfigReader& given) {
   require_absent(given, "alibi");
   const bool renewed = given.boolean_or("new_decoder_architecture", false);
   const bool multi_query = given.boolean_or("multi_query", true);
@@ -51,9 +51,9 @@ DecoderConfig read(const ConfigReader& given) {
   const ConfigReader config(json, given.where(), given.remedy());
   DecoderConfig decoder = read_llama_like(config);
   // With one key head both orders of rows are equal: queries, key, value.
-  decoder.files = {.names = kNames, .qkv_grouped = renewed || !multi_query};
+  decoder.files = {.names = kFalconNames, .qkv_grouped = renewed || !multi_query};
   use_layer_norms(config, "layer_norm_epsilon", true, decoder);
-  read_residual(config, renewed, decoder);
+  read_falcon_residual(config, renewed, decoder);
   const bool bias = config.boolean_or("bias", false);
   decoder.attention.qkv_bias = decoder.attention.out_bias = bias;
   read_one_rope(config, decoder);
@@ -62,38 +62,38 @@ DecoderConfig read(const ConfigReader& given) {
   return decoder;
 }
 
-constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_epsilon")};
+constexpr GgufKey kFalconGgufKeys[] = {epsilon_key("layer_norm_epsilon")};
 
 // This tensor exists only in models with two norms; no key tells them apart.
-constexpr const char* kOfAttention = "blk.0.attn_norm_2.weight";
+constexpr const char* kFalconAttentionNorm = "blk.0.attn_norm_2.weight";
 
-void complete(const GgufMetadata& metadata, Json& config) {
-  const bool two_norms = metadata.checkpoint().find(kOfAttention) != nullptr;
+void complete_falcon(const GgufMetadata& metadata, Json& config) {
+  const bool two_norms = metadata.checkpoint().find(kFalconAttentionNorm) != nullptr;
   config["new_decoder_architecture"] = true;
   config["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
   config["num_kv_heads"] = config.value("num_key_value_heads", int64_t{1});
   config["ffn_hidden_size"] = config.value("intermediate_size", int64_t{0});
 }
 
-void rename(const Checkpoint& checkpoint, DecoderNames& names) {
-  if (!checkpoint.find(kOfAttention)) return;
+void rename_falcon(const Checkpoint& checkpoint, DecoderNames& names) {
+  if (!checkpoint.find(kFalconAttentionNorm)) return;
   names.attention_norm = "attn_norm_2";
   names.feed_forward_norm = "attn_norm";
 }
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+constexpr const char* kFalconEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kFalcon = {.model_type = "falcon",
-                                         .read = read,
+                                         .read = read_falcon,
                                          .gguf = GgufFamily{.architecture = "falcon",
-                                                            .more_keys = kGgufKeys,
+                                                            .more_keys = kFalconGgufKeys,
                                                             .activation_key = "activation",
                                                             .activation = "gelu",
                                                             .names = kFusedGgufNames,
-                                                            .complete = complete,
-                                                            .rename = rename},
-                                         .end_pieces = kEndPieces};
+                                                            .complete = complete_falcon,
+                                                            .rename = rename_falcon},
+                                         .end_pieces = kFalconEndPieces};
 
 }  // namespace mulciber

@@ -6,7 +6,7 @@
 namespace mulciber {
 namespace {
 
-DecoderConfig read(const ConfigReader& given) {
+DecoderConfig read_gemma1(const ConfigReader& given) {
   // The first files say "gelu" but mean the tanh approximation, which later files name.
   Json json = given.json();
   if (given.has("hidden_activation"))
@@ -24,7 +24,7 @@ DecoderConfig read(const ConfigReader& given) {
 }  // namespace
 
 constinit const DecoderFamily kGemma = {.model_type = "gemma",
-                                        .read = read,
+                                        .read = read_gemma1,
                                         .gguf = GgufFamily{.architecture = "gemma",
                                                            .activation_key = "hidden_activation",
                                                            .activation = "gelu_pytorch_tanh"},

@@ -6,7 +6,7 @@
 namespace mulciber {
 namespace {
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_gemma2(const ConfigReader& config) {
   DecoderConfig decoder = read_gemma(config, gemma_names());
   // null means none.
   const auto soft_cap = [&](const char* key, double usual) {
@@ -21,7 +21,9 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-void complete(const GgufMetadata& metadata, Json& config) { complete_gemma(metadata, 46, config); }
+void complete_gemma2(const GgufMetadata& metadata, Json& config) {
+  complete_gemma(metadata, 46, config);
+}
 
 }  // namespace
 
@@ -46,10 +48,10 @@ void complete_gemma(const GgufMetadata& metadata, uint32_t layers, Json& config)
 }
 
 constinit const DecoderFamily kGemma2 = {.model_type = "gemma2",
-                                         .read = read,
+                                         .read = read_gemma2,
                                          .gguf = GgufFamily{.architecture = "gemma2",
                                                             .activation = "gelu_pytorch_tanh",
-                                                            .complete = complete},
+                                                            .complete = complete_gemma2},
                                          .end_pieces = kGemmaEndPieces};
 
 }  // namespace mulciber

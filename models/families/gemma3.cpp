@@ -6,20 +6,21 @@ namespace mulciber {
 namespace {
 
 // Prefixes of text models, of models with a vision tower before transformers 4.52, and since.
-constexpr const char* kPrefixes[] = {"model.", "language_model.model.", "model.language_model."};
-constexpr const char* kOutputPrefixes[] = {"", "language_model."};
+constexpr const char* kGemma3Prefixes[] = {"model.", "language_model.model.",
+                                           "model.language_model."};
+constexpr const char* kGemma3OutputPrefixes[] = {"", "language_model."};
 
 // Defaults of Gemma3TextConfig, which transformers omits from text_config.
-constexpr const char* kTextDefaults =
+constexpr const char* kGemma3TextDefaults =
     R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
     "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
     "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 131072, "rms_norm_eps": 1e-6,
     "query_pre_attn_scalar": 256, "sliding_window": 4096, "tie_word_embeddings": true})";
 
-constexpr DecoderNames names() {
+constexpr DecoderNames gemma3_names() {
   DecoderNames names = gemma_names();
-  names.prefixes = kPrefixes;
-  names.output_prefixes = kOutputPrefixes;
+  names.prefixes = kGemma3Prefixes;
+  names.output_prefixes = kGemma3OutputPrefixes;
   names.layer = "layers.";
   names.embedding = "embed_tokens";
   names.final_norm = "norm";
@@ -27,7 +28,7 @@ constexpr DecoderNames names() {
 }
 
 /// Reads the rotary embedding of one kind of layer, by new or old keys.
-RopeConfig rope(const ConfigReader& config, bool sliding, const RopeDefaults& defaults) {
+RopeConfig gemma3_rope(const ConfigReader& config, bool sliding, const RopeDefaults& defaults) {
   if (config.has("rope_parameters") || !sliding)
     return read_rope_of(config, sliding ? "sliding_attention" : "full_attention", defaults);
   const Json local = {
@@ -35,12 +36,12 @@ RopeConfig rope(const ConfigReader& config, bool sliding, const RopeDefaults& de
   return read_rope(ConfigReader(local, config.where(), config.remedy()), defaults);
 }
 
-DecoderConfig read(const ConfigReader& config) {
-  DecoderConfig decoder = read_gemma(config, names());
+DecoderConfig read_gemma3(const ConfigReader& config) {
+  DecoderConfig decoder = read_gemma(config, gemma3_names());
   decoder.attention.qk_norm = QueryKeyNorm::kPerHead;
   const uint32_t head_size = decoder.attention.head_size;
-  decoder.ropes = {rope(config, false, {head_size, 1e6, decoder.context}),
-                   rope(config, true, {head_size, 1e4, decoder.context})};
+  decoder.ropes = {gemma3_rope(config, false, {head_size, 1e6, decoder.context}),
+                   gemma3_rope(config, true, {head_size, 1e4, decoder.context})};
   // Without layer_types every sixth layer, or the pattern's interval, has full attention.
   read_windows(config, decoder, [](uint32_t layer, const ConfigReader& c) {
     const char* key =
@@ -51,26 +52,28 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-DecoderConfig read_with_vision(const ConfigReader& config) {
-  Json text = Json::parse(kTextDefaults);
+DecoderConfig read_gemma3_with_vision(const ConfigReader& config) {
+  Json text = Json::parse(kGemma3TextDefaults);
   config.object("text_config");  // throws unless it is an object
   text.update(config.value("text_config"));
-  return read(ConfigReader(text, config.where() + ", `text_config`", config.remedy()));
+  return read_gemma3(ConfigReader(text, config.where() + ", `text_config`", config.remedy()));
 }
 
-void complete(const GgufMetadata& metadata, Json& config) { complete_gemma(metadata, 62, config); }
+void complete_gemma3(const GgufMetadata& metadata, Json& config) {
+  complete_gemma(metadata, 62, config);
+}
 
 }  // namespace
 
 constinit const DecoderFamily kGemma3 = {.model_type = "gemma3_text",
-                                         .read = read,
+                                         .read = read_gemma3,
                                          .gguf = GgufFamily{.architecture = "gemma3",
                                                             .activation = "gelu_pytorch_tanh",
-                                                            .complete = complete},
+                                                            .complete = complete_gemma3},
                                          .end_pieces = kGemmaEndPieces};
 
 constinit const DecoderFamily kGemma3WithVision = {.model_type = "gemma3",
-                                                   .read = read_with_vision,
+                                                   .read = read_gemma3_with_vision,
                                                    .end_pieces = kGemmaEndPieces,
                                                    .as_gguf = &kGemma3};
 

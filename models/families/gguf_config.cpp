@@ -10,7 +10,7 @@ namespace {
 
 // Keys that would change the results. A value other than 0 is refused unless the family reads the
 // key.
-constexpr const char* kRefused[] = {
+constexpr const char* kRefusedGgufKeys[] = {
     "expert_count",    "attention.clamp_kqv", "attention.max_alibi_bias", "logit_scale",
     "embedding_scale", "residual_scale",      "attention.scale"};
 
@@ -31,7 +31,7 @@ Json as_json(const GgufValue& value) {
   return value.is_integer() ? Json(value.integer()) : Json(value.number());
 }
 
-void read_keys(const GgufMetadata& metadata, const GgufFamily& family, Json& config) {
+void read_gguf_keys(const GgufMetadata& metadata, const GgufFamily& family, Json& config) {
   for (const std::span<const GgufKey> keys : {family.keys, family.more_keys}) {
     for (const GgufKey& key : keys) {
       const GgufValue* value = metadata.find(key.gguf);
@@ -46,7 +46,7 @@ void read_keys(const GgufMetadata& metadata, const GgufFamily& family, Json& con
     return std::ranges::any_of(
         keys, [&](const GgufKey& key) { return std::string_view(key.gguf) == refused; });
   };
-  for (const char* refused : kRefused) {
+  for (const char* refused : kRefusedGgufKeys) {
     const bool known = names(family.keys, refused) || names(family.more_keys, refused);
     if (!known && metadata.number(refused, 0) != 0)
       metadata.fail(metadata.full(refused),
@@ -54,7 +54,7 @@ void read_keys(const GgufMetadata& metadata, const GgufFamily& family, Json& con
   }
 }
 
-void read_heads(const GgufMetadata& metadata, Json& config) {
+void read_gguf_heads(const GgufMetadata& metadata, Json& config) {
   const double size = metadata.head_size();
   if (metadata.number("attention.value_length", size) != size)
     metadata.fail(metadata.full("attention.value_length"),
@@ -68,7 +68,7 @@ void read_heads(const GgufMetadata& metadata, Json& config) {
     config["use_parallel_residual"] = parallel->boolean();
 }
 
-void read_scaling(const GgufMetadata& metadata, Json& config) {
+void read_gguf_scaling(const GgufMetadata& metadata, Json& config) {
   const GgufValue* type = metadata.find("rope.scaling.type");
   if (!type) {
     const double scale = metadata.number("rope.scale_linear", 1);
@@ -92,7 +92,7 @@ void read_scaling(const GgufMetadata& metadata, Json& config) {
 
 /// Reads sampling settings. Files with filters but without a temperature mean transformers'
 /// default, 1.
-void read_sampling(const GgufMetadata& metadata, Json& config) {
+void read_gguf_sampling(const GgufMetadata& metadata, Json& config) {
   bool draws = false;
   for (const SamplingKey& key : kSamplingKeys) {
     const std::string name = std::string("general.sampling.") + key.gguf;
@@ -111,7 +111,7 @@ void read_sampling(const GgufMetadata& metadata, Json& config) {
 Json gguf_config(const Checkpoint& checkpoint, const GgufFamily& family) {
   const GgufMetadata metadata(checkpoint);
   Json config = {{"model_type", family.architecture}, {family.activation_key, family.activation}};
-  read_keys(metadata, family, config);
+  read_gguf_keys(metadata, family, config);
   const CheckpointTensor& embedding = checkpoint.at("token_embd.weight");
   if (embedding.shape.size() != 2)
     throw ModelError(checkpoint.path().string(),
@@ -122,9 +122,9 @@ Json gguf_config(const Checkpoint& checkpoint, const GgufFamily& family) {
                              checkpoint.find("blk.0.attn_qkv.bias") != nullptr;
   config["mlp_bias"] = checkpoint.find("blk.0.ffn_down.bias") != nullptr;
   // Latent attention has several head sizes, which its family reads.
-  if (!metadata.find("attention.kv_lora_rank")) read_heads(metadata, config);
-  read_scaling(metadata, config);
-  read_sampling(metadata, config);
+  if (!metadata.find("attention.kv_lora_rank")) read_gguf_heads(metadata, config);
+  read_gguf_scaling(metadata, config);
+  read_gguf_sampling(metadata, config);
   for (const auto& [name, id] :
        {std::pair("bos_token_id", "bos"), {"eos_token_id", "eos"}, {"pad_token_id", "padding"}}) {
     const GgufValue* value =

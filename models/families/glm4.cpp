@@ -3,7 +3,7 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames glm4_names() {
   DecoderNames names = kLlamaNames;
   names.after_attention_norm = "post_self_attn_layernorm";
   names.gate_up = "mlp.gate_up_proj";
@@ -11,9 +11,9 @@ constexpr DecoderNames names() {
   return names;
 }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_glm4(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files.names = names();
+  decoder.files.names = glm4_names();
   decoder.norms.place = NormPlace::kBoth;
   decoder.attention.out_bias = false;
   read_one_rope(config, decoder, 0.5);
@@ -21,22 +21,22 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr DecoderNames gguf_names() {
+constexpr DecoderNames glm4_gguf_names() {
   DecoderNames names = kGgufNames;
   names.gate_up = "ffn_up";
   return names;
 }
 
-constexpr const char* kEndPieces[] = {"<|user|>", "<|observation|>", "<|endoftext|>"};
+constexpr const char* kGlm4EndPieces[] = {"<|user|>", "<|observation|>", "<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kGlm4 = {.model_type = "glm4",
-                                       .read = read,
+                                       .read = read_glm4,
                                        .gguf = GgufFamily{.architecture = "glm4",
                                                           .activation = "silu",
-                                                          .names = gguf_names(),
+                                                          .names = glm4_gguf_names(),
                                                           .pairs = RotaryPairs::kNeighbours},
-                                       .end_pieces = kEndPieces};
+                                       .end_pieces = kGlm4EndPieces};
 
 }  // namespace mulciber

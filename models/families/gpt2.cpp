@@ -7,41 +7,41 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kPrefixes[] = {"transformer.", ""};  // the oldest files have none
+constexpr const char* kGpt2Prefixes[] = {"transformer.", ""};  // the oldest files have none
 
-constexpr DecoderNames kNames = {.prefixes = kPrefixes,
-                                 .layer = "h.",
-                                 .embedding = "wte",
-                                 .positions = "wpe",
-                                 .final_norm = "ln_f",
-                                 .output = "lm_head",
-                                 .attention_norm = "ln_1",
-                                 .qkv = "attn.c_attn",
-                                 .attention_out = "attn.c_proj",
-                                 .feed_forward_norm = "ln_2",
-                                 .up = "mlp.c_fc",
-                                 .down = "mlp.c_proj"};
+constexpr DecoderNames kGpt2Names = {.prefixes = kGpt2Prefixes,
+                                     .layer = "h.",
+                                     .embedding = "wte",
+                                     .positions = "wpe",
+                                     .final_norm = "ln_f",
+                                     .output = "lm_head",
+                                     .attention_norm = "ln_1",
+                                     .qkv = "attn.c_attn",
+                                     .attention_out = "attn.c_proj",
+                                     .feed_forward_norm = "ln_2",
+                                     .up = "mlp.c_fc",
+                                     .down = "mlp.c_proj"};
 
-constexpr GgufKey kKeys[] = {
+constexpr GgufKey kGpt2Keys[] = {
     {"context_length", "n_positions"},  {"embedding_length", "n_embd"},
     {"block_count", "n_layer"},         {"feed_forward_length", "n_inner"},
     {"attention.head_count", "n_head"}, {"attention.layer_norm_epsilon", "layer_norm_epsilon"}};
 
-constexpr DecoderNames gguf_names() {
+constexpr DecoderNames gpt2_gguf_names() {
   DecoderNames names = kGgufNames;
   names.qkv = "attn_qkv";
   return names;
 }
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+constexpr const char* kGpt2EndPieces[] = {"<|endoftext|>"};
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_gpt2(const ConfigReader& config) {
   const auto positive = [&](const char* key, int64_t most) {
     return static_cast<uint32_t>(config.integer(key, 1, most));
   };
   DecoderConfig decoder;
   // The files store matrices as Conv1D does: (inputs, outputs).
-  decoder.files = {.names = kNames, .matrices = SourceForm::kTransposed};
+  decoder.files = {.names = kGpt2Names, .matrices = SourceForm::kTransposed};
   decoder.width = positive("n_embd", kWidest);
   decoder.vocabulary = positive("vocab_size", kLargestVocab);
   decoder.context = positive("n_positions", kMostContext);
@@ -76,12 +76,12 @@ DecoderConfig read(const ConfigReader& config) {
 }  // namespace
 
 constinit const DecoderFamily kGpt2 = {.model_type = "gpt2",
-                                       .read = read,
+                                       .read = read_gpt2,
                                        .gguf = GgufFamily{.architecture = "gpt2",
-                                                          .keys = kKeys,
+                                                          .keys = kGpt2Keys,
                                                           .activation_key = "activation_function",
                                                           .activation = "gelu_new",
-                                                          .names = gguf_names()},
-                                       .end_pieces = kEndPieces};
+                                                          .names = gpt2_gguf_names()},
+                                       .end_pieces = kGpt2EndPieces};
 
 }  // namespace mulciber

@@ -5,22 +5,22 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kPrefixes[] = {"gpt_neox."};
+constexpr const char* kGptNeoXPrefixes[] = {"gpt_neox."};
 
-constexpr DecoderNames kNames = {.prefixes = kPrefixes,
-                                 .layer = "layers.",
-                                 .embedding = "embed_in",
-                                 .final_norm = "final_layer_norm",
-                                 .output = "embed_out",
-                                 .output_prefixes = kNoPrefix,
-                                 .attention_norm = "input_layernorm",
-                                 .qkv = "attention.query_key_value",
-                                 .attention_out = "attention.dense",
-                                 .feed_forward_norm = "post_attention_layernorm",
-                                 .up = "mlp.dense_h_to_4h",
-                                 .down = "mlp.dense_4h_to_h"};
+constexpr DecoderNames kGptNeoXNames = {.prefixes = kGptNeoXPrefixes,
+                                        .layer = "layers.",
+                                        .embedding = "embed_in",
+                                        .final_norm = "final_layer_norm",
+                                        .output = "embed_out",
+                                        .output_prefixes = kNoPrefix,
+                                        .attention_norm = "input_layernorm",
+                                        .qkv = "attention.query_key_value",
+                                        .attention_out = "attention.dense",
+                                        .feed_forward_norm = "post_attention_layernorm",
+                                        .up = "mlp.dense_h_to_4h",
+                                        .down = "mlp.dense_4h_to_h"};
 
-DecoderConfig read(const ConfigReader& given) {
+DecoderConfig read_gpt_neox(const ConfigReader& given) {
   // Rotary embeddings had other keys before transformers 5.
   Json json = given.json();
   if (!given.has("rope_parameters")) {
@@ -29,7 +29,7 @@ DecoderConfig read(const ConfigReader& given) {
   }
   const ConfigReader config(json, given.where(), given.remedy());
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files = {.names = kNames, .qkv_grouped = true};
+  decoder.files = {.names = kGptNeoXNames, .qkv_grouped = true};
   use_layer_norms(config, "layer_norm_eps", true, decoder);
   if (config.boolean_or("use_parallel_residual", true)) decoder.residual = Residual::kParallel;
   decoder.attention.qkv_bias = decoder.attention.out_bias =
@@ -40,27 +40,27 @@ DecoderConfig read(const ConfigReader& given) {
   return decoder;
 }
 
-constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps")};
+constexpr GgufKey kGptNeoXGgufKeys[] = {epsilon_key("layer_norm_eps")};
 
 /// The converter reorders rows: all queries, all keys, all values.
-constexpr DecoderNames gguf_names() { return kFusedGgufNames; }
+constexpr DecoderNames gpt_neox_gguf_names() { return kFusedGgufNames; }
 
-void complete(const GgufMetadata&, Json& config) {
+void complete_gpt_neox(const GgufMetadata&, Json& config) {
   config["rotary_pct"] = config.value("partial_rotary_factor", 1.0);
   if (config.contains("rope_theta")) config["rotary_emb_base"] = config["rope_theta"];
 }
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+constexpr const char* kGptNeoXEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kGptNeoX = {.model_type = "gpt_neox",
-                                          .read = read,
+                                          .read = read_gpt_neox,
                                           .gguf = GgufFamily{.architecture = "gptneox",
-                                                             .more_keys = kGgufKeys,
+                                                             .more_keys = kGptNeoXGgufKeys,
                                                              .activation = "gelu",
-                                                             .names = gguf_names(),
-                                                             .complete = complete},
-                                          .end_pieces = kEndPieces};
+                                                             .names = gpt_neox_gguf_names(),
+                                                             .complete = complete_gpt_neox},
+                                          .end_pieces = kGptNeoXEndPieces};
 
 }  // namespace mulciber

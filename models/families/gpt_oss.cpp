@@ -6,7 +6,7 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames gpt_oss_names() {
   DecoderNames names = kLlamaNames;
   names.sinks = "self_attn.sinks";
   names.router = "mlp.router";
@@ -15,9 +15,9 @@ constexpr DecoderNames names() {
   return names;
 }
 
-constexpr GgufKey kOfExperts[] = {{"expert_feed_forward_length", "intermediate_size"}};
+constexpr GgufKey kGptOssExpertKeys[] = {{"expert_feed_forward_length", "intermediate_size"}};
 
-constexpr DecoderNames gguf_names() {
+constexpr DecoderNames gpt_oss_gguf_names() {
   DecoderNames names = kGgufNames;
   names.feed_forward_norm = "post_attention_norm";
   names.after_attention_norm = nullptr;
@@ -25,7 +25,7 @@ constexpr DecoderNames gguf_names() {
   return names;
 }
 
-DecoderConfig read(const ConfigReader& given) {
+DecoderConfig read_gpt_oss(const ConfigReader& given) {
   Json json = given.json();
   // This key says how experts are stored; their tensors show it too.
   if (given.has("quantization_config") &&
@@ -33,7 +33,7 @@ DecoderConfig read(const ConfigReader& given) {
     json.erase("quantization_config");
   const ConfigReader config(json, given.where(), given.remedy());
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files.names = names();
+  decoder.files.names = gpt_oss_names();
   decoder.files.experts = SourceForm::kTransposed;
   decoder.norms.epsilon = static_cast<float>(config.number_or("rms_norm_eps", 1e-5, 0, 1));
   decoder.attention.qkv_bias = decoder.attention.out_bias =
@@ -55,21 +55,21 @@ DecoderConfig read(const ConfigReader& given) {
 }
 
 /// Files omit that YaRN's range of blended frequencies is not rounded to whole indices.
-void complete(const GgufMetadata&, Json& config) {
+void complete_gpt_oss(const GgufMetadata&, Json& config) {
   if (config.contains("rope_scaling")) config["rope_scaling"]["truncate"] = false;
 }
 
-constexpr const char* kEndPieces[] = {"<|return|>", "<|call|>", "<|endoftext|>"};
+constexpr const char* kGptOssEndPieces[] = {"<|return|>", "<|call|>", "<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kGptOss = {.model_type = "gpt_oss",
-                                         .read = read,
+                                         .read = read_gpt_oss,
                                          .gguf = GgufFamily{.architecture = "gpt-oss",
-                                                            .more_keys = kOfExperts,
+                                                            .more_keys = kGptOssExpertKeys,
                                                             .activation = "silu",
-                                                            .names = gguf_names(),
-                                                            .complete = complete},
-                                         .end_pieces = kEndPieces};
+                                                            .names = gpt_oss_gguf_names(),
+                                                            .complete = complete_gpt_oss},
+                                         .end_pieces = kGptOssEndPieces};
 
 }  // namespace mulciber

@@ -6,23 +6,23 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kPrefixes[] = {"transformer."};
+constexpr const char* kGptJPrefixes[] = {"transformer."};
 
-constexpr DecoderNames kNames = {.prefixes = kPrefixes,
-                                 .layer = "h.",
-                                 .embedding = "wte",
-                                 .final_norm = "ln_f",
-                                 .output = "lm_head",
-                                 .output_prefixes = kNoPrefix,
-                                 .attention_norm = "ln_1",
-                                 .q = "attn.q_proj",
-                                 .k = "attn.k_proj",
-                                 .v = "attn.v_proj",
-                                 .attention_out = "attn.out_proj",
-                                 .up = "mlp.fc_in",
-                                 .down = "mlp.fc_out"};
+constexpr DecoderNames kGptJNames = {.prefixes = kGptJPrefixes,
+                                     .layer = "h.",
+                                     .embedding = "wte",
+                                     .final_norm = "ln_f",
+                                     .output = "lm_head",
+                                     .output_prefixes = kNoPrefix,
+                                     .attention_norm = "ln_1",
+                                     .q = "attn.q_proj",
+                                     .k = "attn.k_proj",
+                                     .v = "attn.v_proj",
+                                     .attention_out = "attn.out_proj",
+                                     .up = "mlp.fc_in",
+                                     .down = "mlp.fc_out"};
 
-DecoderConfig read(const ConfigReader& given) {
+DecoderConfig read_gptj(const ConfigReader& given) {
   const int64_t width = given.integer("n_embd", 1, kWidest),
                 heads = given.integer("n_head", 1, kMostHeads);
   Json json = given.json();
@@ -42,7 +42,7 @@ DecoderConfig read(const ConfigReader& given) {
   }
   const ConfigReader config(json, given.where(), given.remedy());
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files.names = kNames;
+  decoder.files.names = kGptJNames;
   use_layer_norms(config, "layer_norm_epsilon", true, decoder);
   decoder.residual = Residual::kParallelSharedNorm;
   read_one_rope(config, decoder);
@@ -53,27 +53,27 @@ DecoderConfig read(const ConfigReader& given) {
   return decoder;
 }
 
-constexpr GgufKey kKeys[] = {{"context_length", "n_positions"},
-                             {"embedding_length", "n_embd"},
-                             {"block_count", "n_layer"},
-                             {"feed_forward_length", "n_inner"},
-                             {"attention.head_count", "n_head"},
-                             {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
-                             {"rope.dimension_count", "rotary_dim"},
-                             {"rope.freq_base", "rope_theta"}};
+constexpr GgufKey kGptJKeys[] = {{"context_length", "n_positions"},
+                                 {"embedding_length", "n_embd"},
+                                 {"block_count", "n_layer"},
+                                 {"feed_forward_length", "n_inner"},
+                                 {"attention.head_count", "n_head"},
+                                 {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
+                                 {"rope.dimension_count", "rotary_dim"},
+                                 {"rope.freq_base", "rope_theta"}};
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+constexpr const char* kGptJEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kGptJ = {.model_type = "gptj",
-                                       .read = read,
+                                       .read = read_gptj,
                                        .gguf = GgufFamily{.architecture = "gptj",
-                                                          .keys = kKeys,
+                                                          .keys = kGptJKeys,
                                                           .activation_key = "activation_function",
                                                           .activation = "gelu_new",
                                                           .names = kPlainGgufNames,
                                                           .pairs = RotaryPairs::kNeighbours},
-                                       .end_pieces = kEndPieces};
+                                       .end_pieces = kGptJEndPieces};
 
 }  // namespace mulciber

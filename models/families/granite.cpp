@@ -3,12 +3,12 @@
 namespace mulciber {
 namespace {
 
-constexpr GgufKey kMultipliers[] = {{"attention.scale", "attention_multiplier"},
-                                    {"embedding_scale", "embedding_multiplier"},
-                                    {"residual_scale", "residual_multiplier"},
-                                    {"logit_scale", "logits_scaling"}};
+constexpr GgufKey kGraniteMultipliers[] = {{"attention.scale", "attention_multiplier"},
+                                           {"embedding_scale", "embedding_multiplier"},
+                                           {"residual_scale", "residual_multiplier"},
+                                           {"logit_scale", "logits_scaling"}};
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_granite(const ConfigReader& config) {
   const auto multiplier = [&](const char* key, double otherwise) {
     return static_cast<float>(config.number_or(key, otherwise, 1e-9, 1e9));
   };
@@ -22,16 +22,16 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr const char* kEndPieces[] = {"<|end_of_text|>"};
+constexpr const char* kGraniteEndPieces[] = {"<|end_of_text|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kGranite = {.model_type = "granite",
-                                          .read = read,
+                                          .read = read_granite,
                                           .gguf = GgufFamily{.architecture = "granite",
-                                                             .more_keys = kMultipliers,
+                                                             .more_keys = kGraniteMultipliers,
                                                              .activation = "silu",
                                                              .pairs = RotaryPairs::kNeighbours},
-                                          .end_pieces = kEndPieces};
+                                          .end_pieces = kGraniteEndPieces};
 
 }  // namespace mulciber

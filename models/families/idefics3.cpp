@@ -7,13 +7,13 @@
 namespace mulciber {
 namespace {
 
-constexpr const char* kTextPrefixes[] = {"model.text_model."};
-constexpr const char* kTowerPrefixes[] = {"model.vision_model."};
-constexpr const char* kConnectorPrefixes[] = {"model.connector.modality_projection."};
+constexpr const char* kIdefics3TextPrefixes[] = {"model.text_model."};
+constexpr const char* kIdefics3TowerPrefixes[] = {"model.vision_model."};
+constexpr const char* kIdefics3ConnectorPrefixes[] = {"model.connector.modality_projection."};
 
-VisionLanguageConfig read(const ConfigReader& config) {
+VisionLanguageConfig read_idefics3(const ConfigReader& config) {
   VisionLanguageConfig model;
-  model.text = read_text_part(config, kTextPrefixes, kNoPrefix);
+  model.text = read_text_part(config, kIdefics3TextPrefixes, kNoPrefix);
   VisionTower& tower = model.vision.tower;
   tower = read_part(config, "vision_config",
                     {{"hidden_size", 1152},
@@ -24,7 +24,7 @@ VisionLanguageConfig read(const ConfigReader& config) {
                      {"patch_size", 32},
                      {"hidden_act", "gelu_pytorch_tanh"}},
                     read_siglip_tower);
-  tower.names.prefixes = kTowerPrefixes;
+  tower.names.prefixes = kIdefics3TowerPrefixes;
   tower.names.final_norm = "post_layernorm";
   // A patch gets the position embedding at its fractional coordinates (Dehghani et al. 2023,
   // arXiv:2307.06304). Tiles are full squares, so this is the patch's own position; rounding in
@@ -32,7 +32,7 @@ VisionLanguageConfig read(const ConfigReader& config) {
   if (tower.height != tower.width_pixels)
     config.fail("vision_config", "has images that are no squares, which are not supported");
   Connector& connector = model.connector;
-  connector = {.prefixes = kConnectorPrefixes, .first = "proj"};
+  connector = {.prefixes = kIdefics3ConnectorPrefixes, .first = "proj"};
   connector.merged = static_cast<uint32_t>(config.integer_or("scale_factor", 2, 1, 64));
   if (tower.patches_across() % connector.merged != 0)
     config.fail("scale_factor", fmt::format("is {}, which does not divide the {} patches of a side",
@@ -45,7 +45,7 @@ VisionLanguageConfig read(const ConfigReader& config) {
 
 }  // namespace
 
-constinit const VisionLanguageFamily kIdefics3 = {"idefics3", read};
-constinit const VisionLanguageFamily kSmolVlm = {"smolvlm", read};
+constinit const VisionLanguageFamily kIdefics3 = {"idefics3", read_idefics3};
+constinit const VisionLanguageFamily kSmolVlm = {"smolvlm", read_idefics3};
 
 }  // namespace mulciber

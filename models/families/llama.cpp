@@ -3,7 +3,7 @@
 namespace mulciber {
 namespace {
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_llama(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
   read_one_rope(config, decoder);
   // Mistral's first models have a sliding window in every layer; Llama's lack the key.
@@ -12,21 +12,21 @@ DecoderConfig read(const ConfigReader& config) {
 }
 
 // End pieces of Llama 3, and of the many models of this architecture that were trained on ChatML.
-constexpr const char* kEndPieces[] = {"<|eot_id|>", "<|end_of_text|>", "<|im_end|>",
-                                      "<|endoftext|>"};
+constexpr const char* kLlamaEndPieces[] = {"<|eot_id|>", "<|end_of_text|>", "<|im_end|>",
+                                           "<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kLlama = {
     .model_type = "llama",
-    .read = read,
+    .read = read_llama,
     // The converter permutes the rows of queries and keys into the order of the original Llama.
     .gguf =
         GgufFamily{
             .architecture = "llama", .activation = "silu", .pairs = RotaryPairs::kNeighbours},
-    .end_pieces = kEndPieces};
+    .end_pieces = kLlamaEndPieces};
 
 constinit const DecoderFamily kMistral = {
-    .model_type = "mistral", .read = read, .end_pieces = kEndPieces, .as_gguf = &kLlama};
+    .model_type = "mistral", .read = read_llama, .end_pieces = kLlamaEndPieces, .as_gguf = &kLlama};
 
 }  // namespace mulciber

@@ -8,13 +8,13 @@ namespace {
 
 // Prefixes since transformers 4.52, and before. Towers of transformers 5 have no prefix of their
 // own model.
-constexpr const char* kTextPrefixes[] = {"model.language_model.", "language_model.model."};
-constexpr const char* kOutputPrefixes[] = {"", "language_model."};
-constexpr const char* kTowerPrefixes[] = {"model.vision_tower.vision_model.",
-                                          "vision_tower.vision_model.", "model.vision_tower.",
-                                          "vision_tower."};
-constexpr const char* kProjectorPrefixes[] = {"model.multi_modal_projector.",
-                                              "multi_modal_projector."};
+constexpr const char* kLlavaTextPrefixes[] = {"model.language_model.", "language_model.model."};
+constexpr const char* kLlavaOutputPrefixes[] = {"", "language_model."};
+constexpr const char* kLlavaTowerPrefixes[] = {"model.vision_tower.vision_model.",
+                                               "vision_tower.vision_model.", "model.vision_tower.",
+                                               "vision_tower."};
+constexpr const char* kLlavaProjectorPrefixes[] = {"model.multi_modal_projector.",
+                                                   "multi_modal_projector."};
 
 VisionTower read_llava_tower(const ConfigReader& config) {
   const std::string type = config.text("model_type");
@@ -24,7 +24,7 @@ VisionTower read_llava_tower(const ConfigReader& config) {
                             printable(type)));
   VisionTower tower =
       type == "clip_vision_model" ? read_clip_tower(config) : read_siglip_tower(config);
-  tower.names.prefixes = kTowerPrefixes;
+  tower.names.prefixes = kLlavaTowerPrefixes;
   return tower;
 }
 
@@ -40,9 +40,9 @@ uint32_t layers_read(const ConfigReader& config, uint32_t layers) {
   return static_cast<uint32_t>(read);
 }
 
-VisionLanguageConfig read(const ConfigReader& config) {
+VisionLanguageConfig read_llava(const ConfigReader& config) {
   VisionLanguageConfig model;
-  model.text = read_text_part(config, kTextPrefixes, kOutputPrefixes);
+  model.text = read_text_part(config, kLlavaTextPrefixes, kLlavaOutputPrefixes);
   VisionTower& tower = model.vision.tower;
   tower = read_part(config, "vision_config",
                     {{"model_type", "clip_vision_model"},
@@ -61,7 +61,7 @@ VisionLanguageConfig read(const ConfigReader& config) {
                 fmt::format("is '{}'; 'default' and 'full' are known", printable(strategy)));
   Connector& connector = model.connector;
   connector = {.skips_first = strategy == "default",
-               .prefixes = kProjectorPrefixes,
+               .prefixes = kLlavaProjectorPrefixes,
                .first = "linear_1",
                .second = "linear_2",
                .activation = Activation::kGelu,
@@ -79,6 +79,6 @@ VisionLanguageConfig read(const ConfigReader& config) {
 
 }  // namespace
 
-constinit const VisionLanguageFamily kLlava = {"llava", read};
+constinit const VisionLanguageFamily kLlava = {"llava", read_llava};
 
 }  // namespace mulciber

@@ -5,7 +5,7 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames mixtral_names() {
   DecoderNames names = kLlamaNames;
   names.router = "block_sparse_moe.gate";
   names.expert_gate = "block_sparse_moe.experts.{}.w1";
@@ -14,9 +14,9 @@ constexpr DecoderNames names() {
   return names;
 }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_mixtral(const ConfigReader& config) {
   DecoderConfig decoder = kMistral.read(config);
-  decoder.files.names = names();
+  decoder.files.names = mixtral_names();
   DecoderExperts experts;
   experts.count = static_cast<uint32_t>(config.integer("num_local_experts", 1, kMostExperts));
   experts.per_token = static_cast<uint32_t>(config.integer_or(
@@ -28,7 +28,7 @@ DecoderConfig read(const ConfigReader& config) {
 }  // namespace
 
 constinit const DecoderFamily kMixtral = {.model_type = "mixtral",
-                                          .read = read,
+                                          .read = read_mixtral,
                                           .gguf = GgufFamily{.architecture = "llama",
                                                              .only_with = "expert_count",
                                                              .activation = "silu",

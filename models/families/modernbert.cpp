@@ -85,12 +85,12 @@ EncoderConfig read_modernbert(const ConfigReader& config) {
   return encoder;
 }
 
-constexpr GgufKey kKeys[] = {{"attention.layer_norm_epsilon", "norm_eps"},
-                             {"attention.sliding_window", "local_attention"},
-                             {"rope.freq_base", "global_rope_theta"},
-                             {"rope.freq_base_swa", "local_rope_theta"}};
+constexpr GgufKey kModernBertKeys[] = {{"attention.layer_norm_epsilon", "norm_eps"},
+                                       {"attention.sliding_window", "local_attention"},
+                                       {"rope.freq_base", "global_rope_theta"},
+                                       {"rope.freq_base_swa", "local_rope_theta"}};
 
-constexpr EncoderNames gguf_names() {
+constexpr EncoderNames modernbert_gguf_names() {
   EncoderNames names = kGgufBertNames;
   names.attention_norm = "attn_norm";
   names.gate_up = "ffn_up";
@@ -100,7 +100,7 @@ constexpr EncoderNames gguf_names() {
 }
 
 /// Completes keys. The pattern of windows is a number, or a boolean for each layer.
-void complete(const GgufMetadata& metadata, Json& config) {
+void complete_modernbert(const GgufMetadata& metadata, Json& config) {
   if (const GgufValue* act = metadata.find("hidden_activation"); act && act->is_text())
     config["hidden_activation"] = std::string(act->text());
   // llama.cpp's rerankers of this architecture use mean pooling; other files have no such key.
@@ -122,10 +122,10 @@ void complete(const GgufMetadata& metadata, Json& config) {
 
 constexpr EncoderGguf kModernBertGguf = {{.architecture = "modern-bert",
                                           .keys = kBertKeys,
-                                          .more_keys = kKeys,
+                                          .more_keys = kModernBertKeys,
                                           .activation = "gelu",
-                                          .complete = complete},
-                                         gguf_names()};
+                                          .complete = complete_modernbert},
+                                         modernbert_gguf_names()};
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 namespace mulciber {
 namespace {
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_olmo(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
   decoder.norms = {.kind = NormKind::kLayer, .gains = false, .epsilon = 1e-5f};
   decoder.attention.clip = static_cast<float>(config.number_or("clip_qkv", 0, 0, 1e9));
@@ -11,18 +11,18 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr GgufKey kGgufKeys[] = {{"attention.clamp_kqv", "clip_qkv"}};
+constexpr GgufKey kOlmoGgufKeys[] = {{"attention.clamp_kqv", "clip_qkv"}};
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+constexpr const char* kOlmoEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kOlmo = {.model_type = "olmo",
-                                       .read = read,
+                                       .read = read_olmo,
                                        .gguf = GgufFamily{.architecture = "olmo",
-                                                          .more_keys = kGgufKeys,
+                                                          .more_keys = kOlmoGgufKeys,
                                                           .activation = "silu",
                                                           .pairs = RotaryPairs::kNeighbours},
-                                       .end_pieces = kEndPieces};
+                                       .end_pieces = kOlmoEndPieces};
 
 }  // namespace mulciber

@@ -3,7 +3,7 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames olmo2_names() {
   DecoderNames names = kLlamaNames;
   names.attention_norm = names.feed_forward_norm = nullptr;
   names.after_attention_norm = "post_attention_layernorm";
@@ -11,9 +11,9 @@ constexpr DecoderNames names() {
   return names;
 }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_olmo2(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files.names = names();
+  decoder.files.names = olmo2_names();
   decoder.norms.place = NormPlace::kAfter;
   decoder.norms.epsilon = static_cast<float>(config.number_or("rms_norm_eps", 1e-5, 0, 1));
   decoder.attention.qk_norm = QueryKeyNorm::kAllHeads;
@@ -21,14 +21,14 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>", "<|im_end|>"};
+constexpr const char* kOlmo2EndPieces[] = {"<|endoftext|>", "<|im_end|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kOlmo2 = {
     .model_type = "olmo2",
-    .read = read,
+    .read = read_olmo2,
     .gguf = GgufFamily{.architecture = "olmo2", .activation = "silu"},
-    .end_pieces = kEndPieces};
+    .end_pieces = kOlmo2EndPieces};
 
 }  // namespace mulciber

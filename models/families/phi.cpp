@@ -3,7 +3,7 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames phi_names() {
   DecoderNames names = kLlamaNames;
   names.final_norm = "model.final_layernorm";
   names.attention_out = "self_attn.dense";
@@ -13,9 +13,9 @@ constexpr DecoderNames names() {
   return names;
 }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_phi(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files.names = names();
+  decoder.files.names = phi_names();
   use_layer_norms(config, "layer_norm_eps", true, decoder);
   decoder.residual = Residual::kParallelSharedNorm;
   decoder.attention.qkv_bias = decoder.attention.out_bias = true;
@@ -27,18 +27,18 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps")};
+constexpr GgufKey kPhiGgufKeys[] = {epsilon_key("layer_norm_eps")};
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>"};
+constexpr const char* kPhiEndPieces[] = {"<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kPhi = {.model_type = "phi",
-                                      .read = read,
+                                      .read = read_phi,
                                       .gguf = GgufFamily{.architecture = "phi2",
-                                                         .more_keys = kGgufKeys,
+                                                         .more_keys = kPhiGgufKeys,
                                                          .activation = "gelu_new",
                                                          .names = kPlainGgufNames},
-                                      .end_pieces = kEndPieces};
+                                      .end_pieces = kPhiEndPieces};
 
 }  // namespace mulciber

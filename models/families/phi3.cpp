@@ -5,30 +5,30 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames phi3_names() {
   DecoderNames names = kLlamaNames;
   names.qkv = "self_attn.qkv_proj";
   names.gate_up = "mlp.gate_up_proj";
   return names;
 }
 
-constexpr DecoderNames gguf_names() {
+constexpr DecoderNames phi3_gguf_names() {
   DecoderNames names = kGgufNames;
   names.qkv = "attn_qkv";
   names.gate_up = "ffn_up";
   return names;
 }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_phi3(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files.names = names();
+  decoder.files.names = phi3_names();
   read_one_rope(config, decoder);
   read_windows(config, decoder, [](uint32_t, const ConfigReader&) { return true; });
   return decoder;
 }
 
 /// GGUF files store LongRoPE's factors as tensors.
-void complete(const GgufMetadata& metadata, Json& config) {
+void complete_phi3(const GgufMetadata& metadata, Json& config) {
   // 0 means no window.
   if (metadata.number("attention.sliding_window", 0) == 0) config.erase("sliding_window");
   const auto pairs =
@@ -43,16 +43,16 @@ void complete(const GgufMetadata& metadata, Json& config) {
       metadata.number("rope.scaling.original_context_length", metadata.number("context_length", 0));
 }
 
-constexpr const char* kEndPieces[] = {"<|end|>", "<|endoftext|>"};
+constexpr const char* kPhi3EndPieces[] = {"<|end|>", "<|endoftext|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kPhi3 = {.model_type = "phi3",
-                                       .read = read,
+                                       .read = read_phi3,
                                        .gguf = GgufFamily{.architecture = "phi3",
                                                           .activation = "silu",
-                                                          .names = gguf_names(),
-                                                          .complete = complete},
-                                       .end_pieces = kEndPieces};
+                                                          .names = phi3_gguf_names(),
+                                                          .complete = complete_phi3},
+                                       .end_pieces = kPhi3EndPieces};
 
 }  // namespace mulciber

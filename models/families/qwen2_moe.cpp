@@ -12,11 +12,11 @@ constexpr DecoderNames with_shared(DecoderNames names) {
   return names;
 }
 
-constexpr GgufKey kOfExperts[] = {
+constexpr GgufKey kQwen2MoeExpertKeys[] = {
     {"expert_feed_forward_length", "moe_intermediate_size"},
     {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"}};
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_qwen2_moe(const ConfigReader& config) {
   DecoderConfig decoder = read_qwen2(config);
   decoder.attention.qkv_bias = config.boolean_or("qkv_bias", true);
   decoder.files.names = with_shared(kQwenExpertNames);
@@ -30,10 +30,11 @@ DecoderConfig read(const ConfigReader& config) {
 
 }  // namespace
 
-constinit const DecoderFamily kQwen2Moe = {
-    .model_type = "qwen2_moe",
-    .read = read,
-    .gguf = GgufFamily{.architecture = "qwen2moe", .more_keys = kOfExperts, .activation = "silu"},
-    .end_pieces = kQwenEndPieces};
+constinit const DecoderFamily kQwen2Moe = {.model_type = "qwen2_moe",
+                                           .read = read_qwen2_moe,
+                                           .gguf = GgufFamily{.architecture = "qwen2moe",
+                                                              .more_keys = kQwen2MoeExpertKeys,
+                                                              .activation = "silu"},
+                                           .end_pieces = kQwenEndPieces};
 
 }  // namespace mulciber

@@ -3,7 +3,7 @@
 namespace mulciber {
 namespace {
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_qwen3(const ConfigReader& config) {
   DecoderConfig decoder = read_qwen2(config);
   decoder.attention.qkv_bias = decoder.attention.out_bias =
       config.boolean_or("attention_bias", false);
@@ -15,7 +15,7 @@ DecoderConfig read(const ConfigReader& config) {
 
 constinit const DecoderFamily kQwen3 = {
     .model_type = "qwen3",
-    .read = read,
+    .read = read_qwen3,
     .gguf = GgufFamily{.architecture = "qwen3", .activation = "silu"},
     .end_pieces = kQwenEndPieces};
 

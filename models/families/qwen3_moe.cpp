@@ -6,12 +6,12 @@
 namespace mulciber {
 namespace {
 
-constexpr GgufKey kOfExperts[] = {{"expert_feed_forward_length", "moe_intermediate_size"}};
+constexpr GgufKey kQwen3MoeExpertKeys[] = {{"expert_feed_forward_length", "moe_intermediate_size"}};
 
 /// llama.cpp always normalizes the gates of the chosen experts.
-void complete(const GgufMetadata&, Json& config) { config["norm_topk_prob"] = true; }
+void complete_qwen3_moe(const GgufMetadata&, Json& config) { config["norm_topk_prob"] = true; }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_qwen3_moe(const ConfigReader& config) {
   DecoderConfig decoder = kQwen3.read(config);
   decoder.files.names = kQwenExpertNames;
   read_qwen_experts(config, decoder);
@@ -21,11 +21,11 @@ DecoderConfig read(const ConfigReader& config) {
 }  // namespace
 
 constinit const DecoderFamily kQwen3Moe = {.model_type = "qwen3_moe",
-                                           .read = read,
+                                           .read = read_qwen3_moe,
                                            .gguf = GgufFamily{.architecture = "qwen3moe",
-                                                              .more_keys = kOfExperts,
+                                                              .more_keys = kQwen3MoeExpertKeys,
                                                               .activation = "silu",
-                                                              .complete = complete},
+                                                              .complete = complete_qwen3_moe},
                                            .end_pieces = kQwenEndPieces};
 
 }  // namespace mulciber

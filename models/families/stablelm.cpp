@@ -5,7 +5,7 @@
 namespace mulciber {
 namespace {
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_stablelm(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
   use_layer_norms(config, "layer_norm_eps", true, decoder);
   if (config.boolean_or("use_parallel_residual", false))
@@ -18,23 +18,23 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr GgufKey kGgufKeys[] = {epsilon_key("layer_norm_eps")};
+constexpr GgufKey kStableLmGgufKeys[] = {epsilon_key("layer_norm_eps")};
 
-void complete(const GgufMetadata& metadata, Json& config) {
+void complete_stablelm(const GgufMetadata& metadata, Json& config) {
   config["use_qkv_bias"] = config["attention_bias"];
   config["qk_layernorm"] = metadata.checkpoint().find("blk.0.attn_q_norm.weight") != nullptr;
 }
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>", "<|im_end|>"};
+constexpr const char* kStableLmEndPieces[] = {"<|endoftext|>", "<|im_end|>"};
 
 }  // namespace
 
 constinit const DecoderFamily kStableLm = {.model_type = "stablelm",
-                                           .read = read,
+                                           .read = read_stablelm,
                                            .gguf = GgufFamily{.architecture = "stablelm",
-                                                              .more_keys = kGgufKeys,
+                                                              .more_keys = kStableLmGgufKeys,
                                                               .activation = "silu",
-                                                              .complete = complete},
-                                           .end_pieces = kEndPieces};
+                                                              .complete = complete_stablelm},
+                                           .end_pieces = kStableLmEndPieces};
 
 }  // namespace mulciber

@@ -3,7 +3,7 @@
 namespace mulciber {
 namespace {
 
-constexpr DecoderNames names() {
+constexpr DecoderNames starcoder2_names() {
   DecoderNames names = kLlamaNames;
   names.gate = nullptr;
   names.up = "mlp.c_fc";
@@ -11,9 +11,9 @@ constexpr DecoderNames names() {
   return names;
 }
 
-DecoderConfig read(const ConfigReader& config) {
+DecoderConfig read_starcoder2(const ConfigReader& config) {
   DecoderConfig decoder = read_llama_like(config);
-  decoder.files.names = names();
+  decoder.files.names = starcoder2_names();
   use_layer_norms(config, "norm_epsilon", true, decoder);
   const bool bias = config.boolean_or("use_bias", true);
   decoder.attention.qkv_bias = decoder.attention.out_bias = bias;
@@ -25,18 +25,18 @@ DecoderConfig read(const ConfigReader& config) {
   return decoder;
 }
 
-constexpr GgufKey kGgufKeys[] = {epsilon_key("norm_epsilon")};
+constexpr GgufKey kStarcoder2GgufKeys[] = {epsilon_key("norm_epsilon")};
 
-constexpr const char* kEndPieces[] = {"<|endoftext|>", "<file_sep>"};
+constexpr const char* kStarcoder2EndPieces[] = {"<|endoftext|>", "<file_sep>"};
 
 }  // namespace
 
 constinit const DecoderFamily kStarcoder2 = {.model_type = "starcoder2",
-                                             .read = read,
+                                             .read = read_starcoder2,
                                              .gguf = GgufFamily{.architecture = "starcoder2",
-                                                                .more_keys = kGgufKeys,
+                                                                .more_keys = kStarcoder2GgufKeys,
                                                                 .activation = "gelu_pytorch_tanh",
                                                                 .names = kPlainGgufNames},
-                                             .end_pieces = kEndPieces};
+                                             .end_pieces = kStarcoder2EndPieces};
 
 }  // namespace mulciber
