@@ -17,7 +17,7 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct AppendAttentionVariant {
   RopeVariant rope;  // positions: one for each row
   uint32_t window = 0;
   float soft_cap = 0;
@@ -27,7 +27,7 @@ struct Variant {
 
 /// Large numbers at the positions that no token before a row's last one took, to expose reads of
 /// them. They are not NaN, because the cache is an output too.
-CaseInput cache_input(const RopeVariant& v, DataType type) {
+CaseInput append_attention_cache(const RopeVariant& v, DataType type) {
   const uint64_t columns = 2ull * v.kv_heads * v.head_size;
   CaseInput cache = normal_input(v.cache_shape(), type);
   if (!is_block_type(type)) {
@@ -64,7 +64,7 @@ CaseInput cache_input(const RopeVariant& v, DataType type) {
 }
 
 /// Some unused words, positions, head mask, counters, and a mask that hides every third key.
-CaseInput control_of(const Variant& v, AttentionControl& control) {
+CaseInput append_attention_control(const AppendAttentionVariant& v, AttentionControl& control) {
   const RopeVariant& rope = v.rope;
   ControlLayout layout(3);
   control.key_counts = layout.add<uint32_t>(rope.rows);
@@ -88,7 +88,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   return words_input(words.words());
 }
 
-OpCase build_case(const Variant& v, KernelTypes types) {
+OpCase append_attention_case(const AppendAttentionVariant& v, KernelTypes types) {
   const RopeVariant& rope = v.rope;
   AttentionOptions options = {.heads = rope.heads,
                               .kv_heads = rope.kv_heads,
@@ -101,7 +101,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
                               .bias = v.mask ? AttentionBias::kMask : AttentionBias::kNone,
                               .sinks = v.sinks};
   AttentionControl control;
-  const CaseInput words = control_of(v, control);
+  const CaseInput words = append_attention_control(v, control);
   OpCase c;
   c.types = types;
   c.name = fmt::format("r{}_c{}_h{}x{}_d{}_of{}.at{}", rope.rows, rope.context, rope.heads,
@@ -121,7 +121,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   const uint64_t columns = uint64_t{rope.heads + 2 * rope.kv_heads} * rope.head_size;
   const uint64_t angle_rows = rope.angle_rows > 0 ? rope.angle_rows : rope.context;
   c.inputs = {normal_input({rope.rows, 1, columns}, types.activation),
-              cache_input(rope, types.weight),
+              append_attention_cache(rope, types.weight),
               angle_input(angle_rows, std::max(rope.rotary_size, 4u)), words};
   if (rope.gains) c.inputs.push_back(normal_input({2, rope.head_size}, DataType::kF32));
   const bool counted = v.split_counters;
@@ -179,22 +179,22 @@ class AppendAttentionCases : public OpCases {
     }
     const auto head_size = static_cast<uint32_t>(shape[4]);
     const std::vector<uint32_t> positions(shape[0], static_cast<uint32_t>(shape[1] - 1));
-    return build_case({.rope = {.heads = static_cast<uint32_t>(shape[2]),
-                                .kv_heads = static_cast<uint32_t>(shape[3]),
-                                .head_size = head_size,
-                                .rotary_size = head_size,
-                                .rows = shape[0],
-                                .context = shape[1],
-                                .positions = positions},
-                       .split_counters = true},
-                      types);
+    return append_attention_case({.rope = {.heads = static_cast<uint32_t>(shape[2]),
+                                           .kv_heads = static_cast<uint32_t>(shape[3]),
+                                           .head_size = head_size,
+                                           .rotary_size = head_size,
+                                           .rows = shape[0],
+                                           .context = shape[1],
+                                           .positions = positions},
+                                  .split_counters = true},
+                                 types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    const auto add = [&](Variant v) {
+    const auto add = [&](AppendAttentionVariant v) {
       if (v.rope.head_size % block_elements(types.weight) != 0) return;
       v.rope.rows = v.rope.positions.size();
-      cases.push_back(build_case(v, types));
+      cases.push_back(append_attention_case(v, types));
     };
     for (uint32_t group : {1, 3, 4, 6}) {
       add({.rope = {.heads = 2 * group,

@@ -11,7 +11,7 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct AppendCacheVariant {
   uint64_t rows = 1, q_len = 1, context = 1, columns = 1;
   uint32_t position = 0;
   uint32_t first_column = 0;             // column of x
@@ -23,7 +23,7 @@ struct Variant {
   PageTable pages() const { return {page, rows, context}; }
 };
 
-OpCase build_case(const Variant& v, KernelTypes types) {
+OpCase append_cache_case(const AppendCacheVariant& v, KernelTypes types) {
   OpCase c;
   c.name = fmt::format("r{}_q{}_c{}x{}.at{}", v.rows, v.q_len, v.context, v.columns, v.position);
   if (v.first_column + v.spare > 0)
@@ -91,11 +91,11 @@ class AppendCacheCases : public OpCases {
       throw ShapeError("append_cache", "a shape is four positive numbers",
                        "give rows,q_len,context,columns such as 80,1,64,256");
     }
-    return build_case({shape[0], shape[1], shape[2], shape[3]}, types);
+    return append_cache_case({shape[0], shape[1], shape[2], shape[3]}, types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    auto add = [&](const Variant& v) { cases.push_back(build_case(v, types)); };
+    auto add = [&](const AppendCacheVariant& v) { cases.push_back(append_cache_case(v, types)); };
     if (is_block_type(types.weight)) {
       // One block, an odd number (the last scale has a word of its own), and more than a workgroup.
       for (uint64_t columns : {32, 64, 96, 160, 1024, 2080}) {

@@ -18,12 +18,10 @@
 namespace mulciber::conformance {
 namespace {
 
-using Variant = AttentionVariant;
-
-enum class Form { kAttention, kMap, kLatent };
+enum class AttentionForm { kAttention, kMap, kLatent };
 
 /// Number of floats in the bias of a problem.
-size_t bias_words(const Variant& v) {
+size_t attention_bias_words(const AttentionVariant& v) {
   switch (v.bias) {
     case AttentionBias::kNone: return 0;
     case AttentionBias::kRelative: return v.heads * (2 * v.bias_span + 1);
@@ -36,7 +34,7 @@ size_t bias_words(const Variant& v) {
 }
 
 /// The control tensor: some unused words, key counts, head mask, bias, ancestry, pages.
-CaseInput control_of(const Variant& v, AttentionControl& control) {
+CaseInput attention_control(const AttentionVariant& v, AttentionControl& control) {
   ControlLayout layout(3);
   if (!v.key_counts.empty()) {
     control.key_counts = layout.add<uint32_t>(v.key_counts.size());
@@ -44,7 +42,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
   }
   if (v.head_mask || v.sinks)
     control.head_mask = layout.add<float>(uint64_t{v.heads} * (v.sinks ? 2 : 1));
-  if (v.bias != AttentionBias::kNone) control.bias = layout.add<float>(bias_words(v));
+  if (v.bias != AttentionBias::kNone) control.bias = layout.add<float>(attention_bias_words(v));
   if (v.score == AttentionScore::kAdditive || v.score == AttentionScore::kLeaky)
     control.score_vector = layout.add<float>(uint64_t{v.heads} * v.head_size);
   if (v.center == AttentionCenter::kPredicted)
@@ -95,7 +93,7 @@ CaseInput control_of(const Variant& v, AttentionControl& control) {
 /// Calls unseen(row of keys, key) for keys and values that must not affect queries which do not see
 /// them.
 template <typename Unseen>
-void for_unseen(const Variant& v, Unseen unseen) {
+void for_unseen_keys(const AttentionVariant& v, Unseen unseen) {
   for (uint64_t row = 0; row < v.rows / v.rows_per_kv; ++row) {
     const uint64_t count =
         v.key_counts.empty() ? v.kv_len
@@ -111,8 +109,8 @@ void for_unseen(const Variant& v, Unseen unseen) {
 }
 
 /// Makes unseen keys and values NaN or infinite.
-void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) {
-  for_unseen(v, [&](uint64_t row, uint64_t key) {
+void poison_unseen_keys(std::vector<double>& kv, uint64_t columns, const AttentionVariant& v) {
+  for_unseen_keys(v, [&](uint64_t row, uint64_t key) {
     for (uint64_t column = 0; column < columns; ++column) {
       kv[v.pages().place(row, key) * columns + column] =
           (key + column) % 3 == 0 ? std::numeric_limits<double>::infinity() : std::nan("");
@@ -121,11 +119,11 @@ void poison_unseen(std::vector<double>& kv, uint64_t columns, const Variant& v) 
 }
 
 /// Does so for blocks, through their scales.
-void poison_unseen(CpuTensor& kv, const Variant& v) {
+void poison_unseen_keys(CpuTensor& kv, const AttentionVariant& v) {
   const uint64_t columns = kv.shape.columns(), stride = row_bytes(kv.type, columns) / 4;
   std::vector<uint32_t> words(kv.bytes.size() / 4);
   std::memcpy(words.data(), kv.bytes.data(), kv.bytes.size());
-  for_unseen(v, [&](uint64_t row, uint64_t key) {
+  for_unseen_keys(v, [&](uint64_t row, uint64_t key) {
     uint32_t* at = words.data() + v.pages().place(row, key) * stride +
                    BLOCKS_SCALES_AT(block_format(kv.type), columns);
     for (uint64_t i = 0; i < (columns / 32 + 1) / 2; ++i) at[i] = 0x7c007e00;  // NaN, infinity
@@ -136,7 +134,7 @@ void poison_unseen(CpuTensor& kv, const Variant& v) {
   std::memcpy(kv.bytes.data(), words.data(), kv.bytes.size());
 }
 
-std::string name_of_case(const Variant& v, uint32_t kv_heads, uint32_t value_size) {
+std::string attention_case_name(const AttentionVariant& v, uint32_t kv_heads, uint32_t value_size) {
   std::string name =
       fmt::format("r{}_q{}_k{}_h{}x{}", v.rows, v.q_len, v.kv_len, v.heads, v.head_size);
   if (kv_heads != v.heads) name += fmt::format("_kv{}", kv_heads);
@@ -144,8 +142,8 @@ std::string name_of_case(const Variant& v, uint32_t kv_heads, uint32_t value_siz
   return v.suffix.empty() ? name : name + "." + v.suffix;
 }
 
-OpCase build_case(const Variant& v, KernelTypes types, Form form) {
-  const bool map = form == Form::kMap, latent = form == Form::kLatent;
+OpCase attention_case(const AttentionVariant& v, KernelTypes types, AttentionForm form) {
+  const bool map = form == AttentionForm::kMap, latent = form == AttentionForm::kLatent;
   AttentionOptions options;
   options.heads = v.heads;
   options.kv_heads = v.kv_heads == 0 ? v.heads : v.kv_heads;
@@ -169,7 +167,7 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
   options.pattern = v.keys.pattern;
   options.global_tokens = !v.keys.globals.empty();
   AttentionControl control;
-  const CaseInput words = control_of(v, control);
+  const CaseInput words = attention_control(v, control);
   const bool controlled = control.key_counts || control.head_mask || control.ancestry ||
                           control.bias || control.pattern || control.globals ||
                           control.score_vector || control.centers || control.split_counters ||
@@ -187,7 +185,7 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
   kv_columns = (kv_columns + block - 1) / block * block;
 
   OpCase c;
-  c.name = name_of_case(v, options.kv_heads, options.value_size);
+  c.name = attention_case_name(v, options.kv_heads, options.value_size);
   c.types = types;
   // Heads that share keys, and rows that do, count as more queries.
   c.tiled_queries = v.q_len * v.rows_per_kv * (v.heads / options.kv_heads);
@@ -229,7 +227,7 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
     kv = coarse ? whole_input(kv_shape, types.weight, 1) : kv;
     kv.draw = [=, draw = kv.draw](std::mt19937& random) {
       CpuTensor tensor = draw(random);
-      if (v.poison) poison_unseen(tensor, v);
+      if (v.poison) poison_unseen_keys(tensor, v);
       return tensor;
     };
   } else {
@@ -238,7 +236,7 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
       if (coarse) {
         for (double& value : values) value = std::round(value * 4) / 4;
       }
-      if (v.poison) poison_unseen(values, kv_columns, v);
+      if (v.poison) poison_unseen_keys(values, kv_columns, v);
     };
   }
   c.inputs = {q, kv, words};
@@ -271,18 +269,18 @@ OpCase build_case(const Variant& v, KernelTypes types, Form form) {
   return c;
 }
 
-Variant parse_shape(std::span<const uint64_t> shape) {
+AttentionVariant parse_attention_shape(std::span<const uint64_t> shape) {
   if (shape.size() < 5 || shape.size() > 7 || std::count(shape.begin(), shape.end(), 0) != 0) {
     throw ShapeError("attention", "a shape is five to seven positive numbers",
                      "give rows,q_len,kv_len,heads,head_size such as 1,512,512,12,64, then the "
                      "heads of the keys, "
                      "then a window before each query");
   }
-  Variant v{.rows = shape[0],
-            .q_len = shape[1],
-            .kv_len = shape[2],
-            .heads = static_cast<uint32_t>(shape[3]),
-            .head_size = static_cast<uint32_t>(shape[4])};
+  AttentionVariant v{.rows = shape[0],
+                     .q_len = shape[1],
+                     .kv_len = shape[2],
+                     .heads = static_cast<uint32_t>(shape[3]),
+                     .head_size = static_cast<uint32_t>(shape[4])};
   if (shape.size() > 5) v.kv_heads = static_cast<uint32_t>(shape[5]);
   if (shape.size() > 6) v.window = static_cast<uint32_t>(shape[6]);
   v.causal = v.window != 0;
@@ -292,7 +290,7 @@ Variant parse_shape(std::span<const uint64_t> shape) {
 
 class AttentionCases : public OpCases {
  public:
-  explicit AttentionCases(Form form) : form_(form) {}
+  explicit AttentionCases(AttentionForm form) : form_(form) {}
 
   std::string shape_format() const override {
     return "rows,q_len,kv_len,heads,head_size[,kv_heads[,window]]";
@@ -304,26 +302,27 @@ class AttentionCases : public OpCases {
             {1, 1, 1024, 32, 64, 8}, {1, 1024, 1024, 4, 64, 4, 128}};
   }
   OpCase make(std::span<const uint64_t> shape, KernelTypes types) const override {
-    return build_case(parse_shape(shape), types, form_);
+    return attention_case(parse_attention_shape(shape), types, form_);
   }
   std::vector<OpCase> kinds(std::span<const uint64_t> shape, KernelTypes types) const override {
     std::vector<OpCase> cases;
-    for (const Variant& v : attention_kinds(parse_shape(shape))) {
-      cases.push_back(build_case(v, types, form_));
+    for (const AttentionVariant& v : attention_kinds(parse_attention_shape(shape))) {
+      cases.push_back(attention_case(v, types, form_));
       cases.back().name = v.suffix;
     }
     return cases;
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    for (const Variant& v : attention_variants()) cases.push_back(build_case(v, types, form_));
-    for (const Variant& v : attention_family_variants())
-      cases.push_back(build_case(v, types, form_));
+    for (const AttentionVariant& v : attention_variants())
+      cases.push_back(attention_case(v, types, form_));
+    for (const AttentionVariant& v : attention_family_variants())
+      cases.push_back(attention_case(v, types, form_));
     return cases;
   }
 
  private:
-  Form form_;
+  AttentionForm form_;
 };
 
 class LatentCases : public OpCases {
@@ -338,23 +337,23 @@ class LatentCases : public OpCases {
       throw ShapeError("latent_attention", "a shape is six positive numbers",
                        "give rows,q_len,kv_len,heads,rotated,rank such as 1,1,1024,16,64,512");
     }
-    return build_case({.rows = shape[0],
-                       .q_len = shape[1],
-                       .kv_len = shape[2],
-                       .heads = static_cast<uint32_t>(shape[3]),
-                       .kv_heads = 1,
-                       .head_size = static_cast<uint32_t>(shape[4] + shape[5]),
-                       .value_size = static_cast<uint32_t>(shape[5]),
-                       .causal = true,
-                       .split_counters = true},
-                      types, Form::kLatent);
+    return attention_case({.rows = shape[0],
+                           .q_len = shape[1],
+                           .kv_len = shape[2],
+                           .heads = static_cast<uint32_t>(shape[3]),
+                           .kv_heads = 1,
+                           .head_size = static_cast<uint32_t>(shape[4] + shape[5]),
+                           .value_size = static_cast<uint32_t>(shape[5]),
+                           .causal = true,
+                           .split_counters = true},
+                          types, AttentionForm::kLatent);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    for (const Variant& v : latent_attention_variants()) {
+    for (const AttentionVariant& v : latent_attention_variants()) {
       const uint64_t block = block_elements(types.weight);
       if (v.head_size % block == 0 && v.value_size % block == 0)
-        cases.push_back(build_case(v, types, Form::kLatent));
+        cases.push_back(attention_case(v, types, AttentionForm::kLatent));
     }
     return cases;
   }
@@ -363,12 +362,12 @@ class LatentCases : public OpCases {
 }  // namespace
 
 const OpCases& attention_cases() {
-  static const AttentionCases cases(Form::kAttention);
+  static const AttentionCases cases(AttentionForm::kAttention);
   return cases;
 }
 
 const OpCases& attention_map_cases() {
-  static const AttentionCases cases(Form::kMap);
+  static const AttentionCases cases(AttentionForm::kMap);
   return cases;
 }
 

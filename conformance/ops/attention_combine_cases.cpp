@@ -14,8 +14,8 @@ namespace mulciber::conformance {
 namespace {
 
 /// Every `unseen`-th part saw no key, with maximum and total to match; 0: none, 1: all of them.
-OpCase combination(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes types,
-                   uint64_t unseen = 0, double spread = 1, bool sinks = false) {
+OpCase attention_combine_case(uint64_t lines, uint64_t parts, uint64_t columns, KernelTypes types,
+                              uint64_t unseen = 0, double spread = 1, bool sinks = false) {
   OpCase c;
   c.types = types;
   c.name = fmt::format("l{}_p{}_c{}", lines, parts, columns);
@@ -80,17 +80,17 @@ class AttentionCombineCases : public OpCases {
       throw ShapeError("attention_combine", "a shape is three positive numbers, the last in fours",
                        "give LINES,PARTS,COLUMNS such as 1024,8,128");
     }
-    return combination(shape[0], shape[1], shape[2], types);
+    return attention_combine_case(shape[0], shape[1], shape[2], types);
   }
 
   std::vector<OpCase> samples(KernelTypes types) const override {
-    return {combination(1, 2, 4, types),
-            combination(37, 3, 64, types),
-            combination(130, 16, 20, types),
-            combination(9, 5, 256, types),
-            combination(21, 4, 64, types, 3, 1, true),
-            combination(3, 2, 8, types, 1),
-            combination(11, 6, 32, types, 0, 40)};
+    return {attention_combine_case(1, 2, 4, types),
+            attention_combine_case(37, 3, 64, types),
+            attention_combine_case(130, 16, 20, types),
+            attention_combine_case(9, 5, 256, types),
+            attention_combine_case(21, 4, 64, types, 3, 1, true),
+            attention_combine_case(3, 2, 8, types, 1),
+            attention_combine_case(11, 6, 32, types, 0, 40)};
   }
 };
 

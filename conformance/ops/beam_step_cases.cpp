@@ -16,7 +16,7 @@ namespace mulciber::conformance {
 
 namespace {
 
-constexpr uint32_t kNever = 0xffffffff;
+constexpr uint32_t kBeamStepNever = 0xffffffff;
 
 class BeamStepCases : public OpCases {
  public:
@@ -223,7 +223,7 @@ class BeamStepCases : public OpCases {
       if (options.lost_share > 0 && share(random) < options.lost_share) {
         for (size_t i = words.size() - 2 * k; i < words.size(); i += 2) {
           words[i] = bits_of(-std::numeric_limits<float>::infinity());
-          words[i + 1] = kNever;
+          words[i + 1] = kBeamStepNever;
         }
       }
       // Equal values are sorted by id, like in top_k.
@@ -297,7 +297,7 @@ class BeamStepCases : public OpCases {
     const BeamStateLayout layout =
         plan_beam_state(all, batch, beams, options.settings.max_length + options.spare_capacity,
                         room_for(options.settings));
-    ControlWords control(all.words(), kNever);
+    ControlWords control(all.words(), kBeamStepNever);
     set_state(control, layout, options);
     const std::vector<uint32_t>& words = control.words();
     const uint64_t state_words = words.size();

@@ -10,13 +10,13 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct CopyVariant {
   uint64_t rows = 1, columns = 1, x_rows = 1;
   uint32_t x_first = 0, x_spare = 0, y_first = 0, y_spare = 0;
   uint32_t blocks = 1, x_step = 0, y_step = 0;
 };
 
-OpCase build_case(const Variant& v, KernelTypes types) {
+OpCase copy_columns_case(const CopyVariant& v, KernelTypes types) {
   OpCase c;
   c.name = fmt::format("r{}_c{}", v.rows, v.columns);
   if (v.x_first + v.x_spare > 0) c.name += fmt::format("_from{}_{}", v.x_first, v.x_spare);
@@ -65,34 +65,35 @@ class CopyCases : public OpCases {
       throw ShapeError("copy_columns", "a shape is two positive numbers",
                        "give rows,columns such as 512,1536");
     }
-    return build_case({.rows = shape[0], .columns = shape[1], .x_rows = shape[0]}, types);
+    return copy_columns_case({.rows = shape[0], .columns = shape[1], .x_rows = shape[0]}, types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (uint64_t columns : {1, 5, 63, 64, 65, 1000}) {
       for (uint64_t rows : {1, 7})
-        cases.push_back(build_case({.rows = rows, .columns = columns, .x_rows = rows}, types));
-      cases.push_back(build_case({.rows = 3,
-                                  .columns = columns,
-                                  .x_rows = 3,
-                                  .x_first = 2,
-                                  .x_spare = 1,
-                                  .y_first = 5,
-                                  .y_spare = 4},
-                                 types));
-      cases.push_back(build_case(
+        cases.push_back(
+            copy_columns_case({.rows = rows, .columns = columns, .x_rows = rows}, types));
+      cases.push_back(copy_columns_case({.rows = 3,
+                                         .columns = columns,
+                                         .x_rows = 3,
+                                         .x_first = 2,
+                                         .x_spare = 1,
+                                         .y_first = 5,
+                                         .y_spare = 4},
+                                        types));
+      cases.push_back(copy_columns_case(
           {.rows = 4, .columns = columns, .x_rows = 1, .x_first = 1, .y_first = 3}, types));
     }
-    cases.push_back(build_case(
+    cases.push_back(copy_columns_case(
         {.rows = 5, .columns = 7, .x_rows = 5, .y_first = 3, .blocks = 4, .y_step = 9}, types));
-    cases.push_back(build_case({.rows = 3,
-                                .columns = 12,
-                                .x_rows = 3,
-                                .x_first = 1,
-                                .blocks = 3,
-                                .x_step = 20,
-                                .y_step = 13},
-                               types));
+    cases.push_back(copy_columns_case({.rows = 3,
+                                       .columns = 12,
+                                       .x_rows = 3,
+                                       .x_first = 1,
+                                       .blocks = 3,
+                                       .x_step = 20,
+                                       .y_step = 13},
+                                      types));
     return cases;
   }
 };

@@ -11,22 +11,22 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint64_t kSpare = 5;  // columns after queries and keys
+constexpr uint64_t kDisentangledSpare = 5;  // columns after queries and keys
 
-struct Variant {
+struct DisentangledVariant {
   uint32_t rows = 1, length = 1, heads = 1, size = 1, distances = 2;
   bool to_position = true, to_content = true;
   bool exact = false;
 };
 
-OpCase build_case(const Variant& v) {
+OpCase disentangled_bias_case(const DisentangledVariant& v) {
   OpCase c;
   c.name = fmt::format("r{}_l{}_h{}_s{}_t{}", v.rows, v.length, v.heads, v.size, v.distances);
   if (!v.to_position) c.name += ".p2c";
   if (!v.to_content) c.name += ".c2p";
   if (v.exact) c.name += ".exact";
   c.exact = v.exact;
-  const uint64_t width = uint64_t{v.heads} * v.size, columns = 2 * width + kSpare;
+  const uint64_t width = uint64_t{v.heads} * v.size, columns = 2 * width + kDisentangledSpare;
   ControlWords control(3, 0xffffffff);
   std::vector<uint32_t> row_of, counts;
   for (uint32_t i = 0; i + 1 < 2 * v.length; ++i)
@@ -92,19 +92,19 @@ class DisentangledCases : public OpCases {
       throw ShapeError("disentangled_bias", "a shape is five positive numbers",
                        "give rows,length,heads,columns of a head,distances such as 8,64,12,64,512");
     }
-    return build_case({static_cast<uint32_t>(shape[0]), static_cast<uint32_t>(shape[1]),
-                       static_cast<uint32_t>(shape[2]), static_cast<uint32_t>(shape[3]),
-                       static_cast<uint32_t>(shape[4])});
+    return disentangled_bias_case({static_cast<uint32_t>(shape[0]), static_cast<uint32_t>(shape[1]),
+                                   static_cast<uint32_t>(shape[2]), static_cast<uint32_t>(shape[3]),
+                                   static_cast<uint32_t>(shape[4])});
   }
   std::vector<OpCase> samples(KernelTypes) const override {
-    return {build_case({}),
-            build_case({.length = 7, .size = 5, .distances = 3}),
-            build_case({3, 13, 2, 16, 9}),
-            build_case({3, 13, 2, 16, 9, true, false}),
-            build_case({3, 13, 2, 16, 9, false, true}),
-            build_case({2, 33, 3, 64, 64}),
-            build_case({5, 8, 4, 12, 16}),
-            build_case({5, 8, 4, 12, 16, true, true, true})};
+    return {disentangled_bias_case({}),
+            disentangled_bias_case({.length = 7, .size = 5, .distances = 3}),
+            disentangled_bias_case({3, 13, 2, 16, 9}),
+            disentangled_bias_case({3, 13, 2, 16, 9, true, false}),
+            disentangled_bias_case({3, 13, 2, 16, 9, false, true}),
+            disentangled_bias_case({2, 33, 3, 64, 64}),
+            disentangled_bias_case({5, 8, 4, 12, 16}),
+            disentangled_bias_case({5, 8, 4, 12, 16, true, true, true})};
   }
 };
 

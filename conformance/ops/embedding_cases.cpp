@@ -14,7 +14,7 @@ namespace mulciber::conformance {
 
 namespace {
 
-struct Variant {
+struct EmbeddingVariant {
   uint64_t positions = 0;       // rows of the position table; 0: none
   int64_t first_position = -1;  // -1: not in control
   uint32_t row_step = 0;        // above 0: row r begins r times this further on, at its own
@@ -54,7 +54,7 @@ class EmbeddingCases : public OpCases {
     const KernelTypes types = plain_types(row_types);
     std::vector<OpCase> cases;
     auto add = [&](uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
-                   Variant options = {}) {
+                   EmbeddingVariant options = {}) {
       cases.push_back(variant(rows, length, vocabulary, columns, types, options));
     };
     for (uint64_t columns : {1, 2, 3, 4, 7, 8, 31, 64, 65, 96, 129, 512}) {
@@ -111,7 +111,7 @@ class EmbeddingCases : public OpCases {
   }
 
   static OpCase variant(uint64_t rows, uint64_t length, uint64_t vocabulary, uint64_t columns,
-                        KernelTypes types, Variant options) {
+                        KernelTypes types, EmbeddingVariant options) {
     OpCase c;
     c.types = types;
     c.name = fmt::format("r{}_l{}_v{}_c{}", rows, length, vocabulary, columns);

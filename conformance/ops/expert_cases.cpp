@@ -14,7 +14,7 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct ExpertVariant {
   uint64_t tokens = 1, experts_per_token = 1, experts = 1, columns = 1, depth = 1;
   bool combine = false, normalize = false, gated = false, bias = false, exact = false;
   Activation activation = Activation::kNone;
@@ -25,7 +25,7 @@ struct Variant {
 
 /// Routes in top_k's format: the bits of a log probability and an expert; the experts of a token
 /// are distinct.
-void fill_routes(const Variant& v, std::vector<double>& words, std::mt19937& random) {
+void fill_expert_routes(const ExpertVariant& v, std::vector<double>& words, std::mt19937& random) {
   std::vector<uint32_t> experts(v.experts);
   for (uint32_t e = 0; e < v.experts; ++e) experts[e] = e;
   std::uniform_real_distribution<float> share(0.05f, 0.95f);
@@ -39,9 +39,10 @@ void fill_routes(const Variant& v, std::vector<double>& words, std::mt19937& ran
   }
 }
 
-class Reference {
+class ExpertReference {
  public:
-  Reference(const Variant& v, std::span<const CpuTensor> inputs) : v_(v), inputs_(inputs) {}
+  ExpertReference(const ExpertVariant& v, std::span<const CpuTensor> inputs)
+      : v_(v), inputs_(inputs) {}
 
   CpuTensor all(DataType type) const {
     CpuTensor y{v_.combine ? Shape{v_.tokens, v_.columns}
@@ -103,11 +104,11 @@ class Reference {
     return v_.normalize ? sum / gates : sum;
   }
 
-  const Variant& v_;
+  const ExpertVariant& v_;
   std::span<const CpuTensor> inputs_;
 };
 
-OpCase build_case(const Variant& v, KernelTypes types) {
+OpCase expert_matmul_case(const ExpertVariant& v, KernelTypes types) {
   OpCase c;
   c.name = fmt::format("t{}_s{}_e{}_n{}_k{}", v.tokens, v.experts_per_token, v.experts, v.columns,
                        v.depth);
@@ -146,7 +147,9 @@ OpCase build_case(const Variant& v, KernelTypes types) {
       values({v.experts, matrix_rows, v.depth}, types.weight),
       {{v.tokens, v.experts_per_token, 2},
        DataType::kU32,
-       [=](std::vector<double>& words, std::mt19937& random) { fill_routes(v, words, random); }}};
+       [=](std::vector<double>& words, std::mt19937& random) {
+         fill_expert_routes(v, words, random);
+       }}};
   if (v.bias) c.inputs.push_back(values({v.experts * matrix_rows}, DataType::kF32));
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     ExpertOptions options{.combine = v.combine,
@@ -159,7 +162,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     return std::vector<Tensor>{expert_matmul(builder, inputs[0], inputs[1], inputs[2], options)};
   };
   c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
-    return std::vector<CpuTensor>{Reference(v, inputs).all(types.activation)};
+    return std::vector<CpuTensor>{ExpertReference(v, inputs).all(types.activation)};
   };
   return c;
 }
@@ -185,12 +188,12 @@ class ExpertCases : public OpCases {
           fmt::format("{} is not whole blocks of {}", shape[4], name_of(concrete.weight)),
           "give a K of whole blocks");
     }
-    return build_case({.tokens = shape[0],
-                       .experts_per_token = shape[1],
-                       .experts = shape[2],
-                       .columns = shape[3],
-                       .depth = shape[4]},
-                      concrete);
+    return expert_matmul_case({.tokens = shape[0],
+                               .experts_per_token = shape[1],
+                               .experts = shape[2],
+                               .columns = shape[3],
+                               .depth = shape[4]},
+                              concrete);
   }
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
@@ -201,107 +204,107 @@ class ExpertCases : public OpCases {
     std::vector<OpCase> cases;
     for (uint64_t size : {2, 6, 62, 64, 66, 130}) {
       const uint64_t other = odd ? size - 1 : size;
-      cases.push_back(build_case(
+      cases.push_back(expert_matmul_case(
           {.tokens = 1, .experts_per_token = 1, .experts = 1, .columns = size, .depth = other},
           types));
-      cases.push_back(build_case({.tokens = 5,
-                                  .experts_per_token = 2,
-                                  .experts = 4,
-                                  .columns = other,
-                                  .depth = size,
-                                  .exact = true},
-                                 types));
-      cases.push_back(build_case({.tokens = 7,
-                                  .experts_per_token = 3,
-                                  .experts = 5,
-                                  .columns = size,
-                                  .depth = 34,
-                                  .bias = true,
-                                  .activation = Activation::kRelu},
-                                 types));
-      cases.push_back(build_case({.tokens = 3,
-                                  .experts_per_token = 2,
-                                  .experts = 3,
-                                  .columns = size,
-                                  .depth = other,
-                                  .gated = true,
-                                  .activation = Activation::kSilu},
-                                 types));
-      cases.push_back(build_case({.tokens = 4,
-                                  .experts_per_token = 2,
-                                  .experts = 8,
-                                  .columns = other,
-                                  .depth = size,
-                                  .combine = true,
-                                  .normalize = true},
-                                 types));
-      cases.push_back(build_case({.tokens = 6,
-                                  .experts_per_token = 1,
-                                  .experts = 8,
-                                  .columns = size,
-                                  .depth = 30,
-                                  .combine = true,
-                                  .bias = true},
-                                 types));
+      cases.push_back(expert_matmul_case({.tokens = 5,
+                                          .experts_per_token = 2,
+                                          .experts = 4,
+                                          .columns = other,
+                                          .depth = size,
+                                          .exact = true},
+                                         types));
+      cases.push_back(expert_matmul_case({.tokens = 7,
+                                          .experts_per_token = 3,
+                                          .experts = 5,
+                                          .columns = size,
+                                          .depth = 34,
+                                          .bias = true,
+                                          .activation = Activation::kRelu},
+                                         types));
+      cases.push_back(expert_matmul_case({.tokens = 3,
+                                          .experts_per_token = 2,
+                                          .experts = 3,
+                                          .columns = size,
+                                          .depth = other,
+                                          .gated = true,
+                                          .activation = Activation::kSilu},
+                                         types));
+      cases.push_back(expert_matmul_case({.tokens = 4,
+                                          .experts_per_token = 2,
+                                          .experts = 8,
+                                          .columns = other,
+                                          .depth = size,
+                                          .combine = true,
+                                          .normalize = true},
+                                         types));
+      cases.push_back(expert_matmul_case({.tokens = 6,
+                                          .experts_per_token = 1,
+                                          .experts = 8,
+                                          .columns = size,
+                                          .depth = 30,
+                                          .combine = true,
+                                          .bias = true},
+                                         types));
     }
-    cases.push_back(build_case({.tokens = 9,
-                                .experts_per_token = 2,
-                                .experts = 6,
-                                .columns = 32,
-                                .depth = 16,
-                                .combine = true,
-                                .one_expert = true},
-                               types));
-    cases.push_back(build_case({.tokens = 300,
-                                .experts_per_token = 2,
-                                .experts = 7,
-                                .columns = 96,
-                                .depth = 40,
-                                .combine = true,
-                                .normalize = true},
-                               types));
+    cases.push_back(expert_matmul_case({.tokens = 9,
+                                        .experts_per_token = 2,
+                                        .experts = 6,
+                                        .columns = 32,
+                                        .depth = 16,
+                                        .combine = true,
+                                        .one_expert = true},
+                                       types));
+    cases.push_back(expert_matmul_case({.tokens = 300,
+                                        .experts_per_token = 2,
+                                        .experts = 7,
+                                        .columns = 96,
+                                        .depth = 40,
+                                        .combine = true,
+                                        .normalize = true},
+                                       types));
     // Depths that subgroups' loads do not divide, and columns that are not multiples of 4.
     for (const bool parts : {false, true})
-      cases.push_back(build_case({.tokens = 5,
-                                  .experts_per_token = 2,
-                                  .experts = 4,
-                                  .columns = 14,
-                                  .depth = 68,
-                                  .gated = true,
-                                  .bias = true,
-                                  .activation = Activation::kQuickGelu,
-                                  .limit = 7,
-                                  .parts = parts},
-                                 types));
-    cases.push_back(build_case({.tokens = 3,
-                                .experts_per_token = 2,
-                                .experts = 4,
-                                .columns = 26,
-                                .depth = 284,
-                                .combine = true,
-                                .normalize = true,
-                                .bias = true},
-                               types));
-    cases.push_back(build_case(
+      cases.push_back(expert_matmul_case({.tokens = 5,
+                                          .experts_per_token = 2,
+                                          .experts = 4,
+                                          .columns = 14,
+                                          .depth = 68,
+                                          .gated = true,
+                                          .bias = true,
+                                          .activation = Activation::kQuickGelu,
+                                          .limit = 7,
+                                          .parts = parts},
+                                         types));
+    cases.push_back(expert_matmul_case({.tokens = 3,
+                                        .experts_per_token = 2,
+                                        .experts = 4,
+                                        .columns = 26,
+                                        .depth = 284,
+                                        .combine = true,
+                                        .normalize = true,
+                                        .bias = true},
+                                       types));
+    cases.push_back(expert_matmul_case(
         {.tokens = 3, .experts_per_token = 2, .experts = 4, .columns = 6, .depth = 4, .bias = true},
         types));
     if (row_types.weight == DataType::kHalf) {
       const KernelTypes bf16{types.activation, DataType::kBF16};
-      cases.push_back(build_case({.tokens = 5,
-                                  .experts_per_token = 2,
-                                  .experts = 4,
-                                  .columns = 34,
-                                  .depth = 66,
-                                  .exact = true},
-                                 bf16));
-      cases.push_back(build_case({.tokens = 4,
-                                  .experts_per_token = 2,
-                                  .experts = 8,
-                                  .columns = 34,
-                                  .depth = 66,
-                                  .combine = true,
-                                  .normalize = true},
-                                 bf16));
+      cases.push_back(expert_matmul_case({.tokens = 5,
+                                          .experts_per_token = 2,
+                                          .experts = 4,
+                                          .columns = 34,
+                                          .depth = 66,
+                                          .exact = true},
+                                         bf16));
+      cases.push_back(expert_matmul_case({.tokens = 4,
+                                          .experts_per_token = 2,
+                                          .experts = 8,
+                                          .columns = 34,
+                                          .depth = 66,
+                                          .combine = true,
+                                          .normalize = true},
+                                         bf16));
     }
     return cases;
   }
@@ -314,23 +317,23 @@ class ExpertCases : public OpCases {
     std::vector<KernelTypes> all = concrete_types(row_types);
     for (const KernelTypes& types : all) {
       const uint64_t block = block_elements(types.weight);
-      cases.push_back(build_case({.tokens = 7,
-                                  .experts_per_token = 2,
-                                  .experts = 3,
-                                  .columns = 13,
-                                  .depth = block == 32 ? 96u : 256u,
-                                  .exact = true},
-                                 types));
-      cases.push_back(build_case({.tokens = 3,
-                                  .experts_per_token = 2,
-                                  .experts = 4,
-                                  .columns = 34,
-                                  .depth = 512,
-                                  .combine = true,
-                                  .normalize = true},
-                                 types));
+      cases.push_back(expert_matmul_case({.tokens = 7,
+                                          .experts_per_token = 2,
+                                          .experts = 3,
+                                          .columns = 13,
+                                          .depth = block == 32 ? 96u : 256u,
+                                          .exact = true},
+                                         types));
+      cases.push_back(expert_matmul_case({.tokens = 3,
+                                          .experts_per_token = 2,
+                                          .experts = 4,
+                                          .columns = 34,
+                                          .depth = 512,
+                                          .combine = true,
+                                          .normalize = true},
+                                         types));
     }
-    const Variant forms[] = {
+    const ExpertVariant forms[] = {
         {.columns = 1, .depth = 256},
         {.tokens = 5,
          .experts_per_token = 2,
@@ -367,7 +370,8 @@ class ExpertCases : public OpCases {
     };
     const size_t turns = all.size() > 5 ? 2 : 1;
     for (size_t i = 0; i < std::size(forms) * turns; ++i)
-      cases.push_back(build_case(forms[i / turns], all[(i / turns + i % turns * 5) % all.size()]));
+      cases.push_back(
+          expert_matmul_case(forms[i / turns], all[(i / turns + i % turns * 5) % all.size()]));
     return cases;
   }
 };

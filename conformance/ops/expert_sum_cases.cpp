@@ -13,11 +13,11 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Extents {
+struct ExpertSumExtents {
   uint64_t tokens, experts_per_token, columns;
 };
 
-OpCase build_case(const Extents& extents, bool normalize) {
+OpCase expert_sum_case(const ExpertSumExtents& extents, bool normalize) {
   const auto [tokens, slots, columns] = extents;
   OpCase c;
   c.name = fmt::format("t{}_s{}_n{}", tokens, slots, columns);
@@ -66,14 +66,16 @@ class ExpertSumCases : public OpCases {
     if (shape.size() != 3 || std::ranges::count(shape, uint64_t{0}) > 0)
       throw ShapeError("expert_sum", "a shape is three positive numbers",
                        "give tokens,experts_per_token,N such as 64,4,2048");
-    return build_case({shape[0], shape[1], shape[2]}, true);
+    return expert_sum_case({shape[0], shape[1], shape[2]}, true);
   }
 
   std::vector<OpCase> samples(KernelTypes) const override {
     std::vector<OpCase> cases;
-    for (const Extents& extents : {Extents{1, 1, 1}, Extents{1, 2, 64}, Extents{5, 3, 37},
-                                   Extents{9, 8, 130}, Extents{300, 2, 96}})
-      for (const bool normalize : {false, true}) cases.push_back(build_case(extents, normalize));
+    for (const ExpertSumExtents& extents :
+         {ExpertSumExtents{1, 1, 1}, ExpertSumExtents{1, 2, 64}, ExpertSumExtents{5, 3, 37},
+          ExpertSumExtents{9, 8, 130}, ExpertSumExtents{300, 2, 96}})
+      for (const bool normalize : {false, true})
+        cases.push_back(expert_sum_case(extents, normalize));
     return cases;
   }
 };

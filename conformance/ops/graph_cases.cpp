@@ -12,9 +12,10 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint32_t kSpare = 3;  // words before the graph, columns before queries, keys and values
+/// Words before the graph, and columns before queries, keys and values.
+constexpr uint32_t kGraphSpare = 3;
 
-struct Variant {
+struct GraphVariant {
   uint32_t nodes = 1, neighbors = 1, degree = 1;
   uint32_t heads = 1, size = 1;
   bool unequal = false;  // degrees from 0 to three times `neighbors`
@@ -36,7 +37,7 @@ struct GraphWords {
 };
 
 /// Makes equal graphs for equal variants, because the case's shape depends on the graph.
-GraphWords graph_of(const Variant& v) {
+GraphWords graph_of(const GraphVariant& v) {
   std::mt19937 random(v.nodes * 31 + v.degree);
   std::vector<uint32_t> offsets = {0}, sources;
   for (uint32_t node = 0; node < v.nodes; ++node) {
@@ -52,19 +53,19 @@ GraphWords graph_of(const Variant& v) {
   }
   std::vector<float> vector(v.heads * v.size);
   for (float& value : vector) value = (static_cast<float>(random() % 2001) - 1000) / 1000;
-  GraphWords graph{ControlWords(kSpare, 0xffffffff), {}, {}};
+  GraphWords graph{ControlWords(kGraphSpare, 0xffffffff), {}, {}};
   graph.edges.offsets = graph.words.append(offsets);
   graph.edges.sources = graph.words.append(sources);
   graph.vector = graph.words.append(vector);
   return graph;
 }
 
-std::string name_of_graph(const Variant& v) {
+std::string name_of_graph(const GraphVariant& v) {
   return fmt::format("n{}_m{}_d{}{}_h{}_s{}", v.nodes, v.neighbors, v.degree,
                      v.unequal ? "_unequal" : "", v.heads, v.size);
 }
 
-OpCase softmax_case(const Variant& v) {
+OpCase edge_softmax_case(const GraphVariant& v) {
   static const char* const kNames[] = {"dot", "additive", "leaky", "distance"};
   OpCase c;
   c.name = name_of_graph(v) + "." + kNames[static_cast<size_t>(v.score)];
@@ -78,14 +79,14 @@ OpCase softmax_case(const Variant& v) {
   EdgeScore score{.heads = v.heads, .size = v.size, .score = v.score, .scale = 0.75f};
   if (takes_vector) score.vector = graph.vector;
   const AttentionOptions options{.score = v.score, .leaky_slope = score.leaky_slope};
-  c.inputs = {normal_input({v.nodes, kSpare + columns}, DataType::kF32, v.deviation),
-              normal_input({v.neighbors, 2 * kSpare + columns}, DataType::kF32, v.deviation),
+  c.inputs = {normal_input({v.nodes, kGraphSpare + columns}, DataType::kF32, v.deviation),
+              normal_input({v.neighbors, 2 * kGraphSpare + columns}, DataType::kF32, v.deviation),
               words_input(graph.words.words())};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     EdgeList edges = graph.edges;
     edges.tensor = inputs[2];
-    return std::vector<Tensor>{
-        edge_softmax(builder, {inputs[0], kSpare}, {inputs[1], 2 * kSpare}, edges, score)};
+    return std::vector<Tensor>{edge_softmax(builder, {inputs[0], kGraphSpare},
+                                            {inputs[1], 2 * kGraphSpare}, edges, score)};
   };
   c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     const uint64_t edges = graph.edges.edges();
@@ -97,11 +98,12 @@ OpCase softmax_case(const Variant& v) {
     for (uint64_t node = 0; node < v.nodes; ++node) {
       const uint64_t begin = graph.offset(node), end = graph.offset(node + 1);
       for (uint64_t head = 0; head < v.heads; ++head) {
-        const double* q = &inputs[0].values[node * (kSpare + columns) + kSpare + head * v.size];
+        const double* q =
+            &inputs[0].values[node * (kGraphSpare + columns) + kGraphSpare + head * v.size];
         double peak = -kInfinity;
         for (uint64_t edge = begin; edge < end; ++edge) {
-          const double* k = &inputs[1].values[graph.source(edge) * (2 * kSpare + columns) +
-                                              2 * kSpare + head * v.size];
+          const double* k = &inputs[1].values[graph.source(edge) * (2 * kGraphSpare + columns) +
+                                              2 * kGraphSpare + head * v.size];
           double sum = 0, error = 0, magnitude = 0;
           for (uint64_t d = 0; d < v.size; ++d) {
             const double weight =
@@ -132,7 +134,7 @@ OpCase softmax_case(const Variant& v) {
   return c;
 }
 
-OpCase sum_case(const Variant& v) {
+OpCase edge_sum_case(const GraphVariant& v) {
   OpCase c;
   c.name = name_of_graph(v);
   if (v.averaged) c.name += ".averaged";
@@ -144,13 +146,13 @@ OpCase sum_case(const Variant& v) {
   const auto input = [&](Shape shape) {
     return v.exact ? whole_input(shape, DataType::kF32, 7) : normal_input(shape, DataType::kF32);
   };
-  c.inputs = {input({edges, v.heads}), input({v.neighbors, kSpare + columns}),
+  c.inputs = {input({edges, v.heads}), input({v.neighbors, kGraphSpare + columns}),
               words_input(graph.words.words())};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     EdgeList list = graph.edges;
     list.tensor = inputs[2];
     return std::vector<Tensor>{
-        edge_sum(builder, inputs[0], {inputs[1], kSpare}, list, v.size, v.averaged)};
+        edge_sum(builder, inputs[0], {inputs[1], kGraphSpare}, list, v.size, v.averaged)};
   };
   c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
     CpuTensor y{{v.nodes, v.averaged ? v.size : columns}, DataType::kF32, {}, {}};
@@ -160,7 +162,7 @@ OpCase sum_case(const Variant& v) {
       for (uint64_t edge = begin; edge < end; ++edge) {
         const double product =
             inputs[0].values[edge * v.heads + head] *
-            inputs[1].values[graph.source(edge) * (kSpare + columns) + kSpare + column];
+            inputs[1].values[graph.source(edge) * (kGraphSpare + columns) + kGraphSpare + column];
         sum += product;
         magnitude += std::abs(product);
       }
@@ -191,7 +193,7 @@ OpCase sum_case(const Variant& v) {
 }
 
 /// All graphs for both ops.
-std::vector<Variant> graphs() {
+std::vector<GraphVariant> graph_variants() {
   return {{},
           {.nodes = 1, .neighbors = 1, .degree = 5},
           {.nodes = 7, .neighbors = 7, .degree = 3, .heads = 3, .size = 5},
@@ -202,7 +204,7 @@ std::vector<Variant> graphs() {
           {.nodes = 31, .neighbors = 1, .degree = 2, .heads = 5, .size = 64}};
 }
 
-Variant of_shape(const char* op, std::span<const uint64_t> shape) {
+GraphVariant graph_of_shape(const char* op, std::span<const uint64_t> shape) {
   if (shape.size() < 4 || shape.size() > 5 || std::ranges::count(shape, uint64_t{0}) > 0 ||
       std::ranges::any_of(shape, [](uint64_t extent) { return extent > 1u << 24; })) {
     throw ShapeError(op, "a shape is four or five positive numbers",
@@ -229,25 +231,25 @@ class EdgeSoftmaxCases : public OpCases {
   std::string shape_format() const override { return "nodes,neighbors,heads,size[,span]"; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override { return growing_graphs(); }
   OpCase make(std::span<const uint64_t> shape, KernelTypes) const override {
-    return softmax_case(of_shape("edge_softmax", shape));
+    return edge_softmax_case(graph_of_shape("edge_softmax", shape));
   }
   std::vector<OpCase> samples(KernelTypes) const override {
     std::vector<OpCase> cases;
-    for (Variant v : graphs()) {
+    for (GraphVariant v : graph_variants()) {
       for (const AttentionScore score : {AttentionScore::kLeaky, AttentionScore::kAdditive,
                                          AttentionScore::kDot, AttentionScore::kDistance}) {
         v.score = score;
-        cases.push_back(softmax_case(v));
+        cases.push_back(edge_softmax_case(v));
       }
     }
     for (const double deviation : {1e-3, 50.0}) {
-      cases.push_back(softmax_case({.nodes = 19,
-                                    .neighbors = 23,
-                                    .degree = 6,
-                                    .heads = 2,
-                                    .size = 3,
-                                    .unequal = true,
-                                    .deviation = deviation}));
+      cases.push_back(edge_softmax_case({.nodes = 19,
+                                         .neighbors = 23,
+                                         .degree = 6,
+                                         .heads = 2,
+                                         .size = 3,
+                                         .unequal = true,
+                                         .deviation = deviation}));
     }
     return cases;
   }
@@ -259,19 +261,19 @@ class EdgeSumCases : public OpCases {
   bool exact(KernelTypes) const override { return true; }
   std::vector<std::vector<uint64_t>> bench_shapes() const override { return growing_graphs(); }
   OpCase make(std::span<const uint64_t> shape, KernelTypes) const override {
-    return sum_case(of_shape("edge_sum", shape));
+    return edge_sum_case(graph_of_shape("edge_sum", shape));
   }
   std::vector<OpCase> samples(KernelTypes) const override {
     std::vector<OpCase> cases;
-    for (Variant v : graphs()) {
+    for (GraphVariant v : graph_variants()) {
       for (const bool averaged : {false, true}) {
         v.averaged = averaged;
         v.exact = false;
-        cases.push_back(sum_case(v));
+        cases.push_back(edge_sum_case(v));
         // The mean over 1, 4 or 8 heads of whole numbers is exact. Some graphs suffice for these
         // cases, which run on every device.
         v.exact = v.unequal && v.nodes < 500 && (averaged ? v.heads == 8 : true);
-        if (v.exact) cases.push_back(sum_case(v));
+        if (v.exact) cases.push_back(edge_sum_case(v));
       }
     }
     return cases;

@@ -13,7 +13,7 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct HeadMatmulVariant {
   uint64_t rows = 1;
   uint32_t heads = 1, columns = 1, depth = 1;
   bool transposed = false, add = false;
@@ -22,7 +22,7 @@ struct Variant {
   bool exact = false;
 };
 
-HeadMatmulOptions options_of(const Variant& v) {
+HeadMatmulOptions head_matmul_options(const HeadMatmulVariant& v) {
   return {.heads = v.heads,
           .depth = v.depth,
           .columns = v.columns,
@@ -36,8 +36,8 @@ HeadMatmulOptions options_of(const Variant& v) {
           .add = v.add};
 }
 
-CpuTensor reference(const Variant& v, std::span<const CpuTensor> inputs) {
-  const HeadMatmulOptions o = options_of(v);
+CpuTensor head_matmul_reference(const HeadMatmulVariant& v, std::span<const CpuTensor> inputs) {
+  const HeadMatmulOptions o = head_matmul_options(v);
   const CpuTensor &x = inputs[0], &weight = inputs[1];
   CpuTensor y = inputs[2];
   y.bounds.assign(y.values.size(), 0);
@@ -68,7 +68,7 @@ CpuTensor reference(const Variant& v, std::span<const CpuTensor> inputs) {
   return y;
 }
 
-OpCase build_case(const Variant& v, KernelTypes types) {
+OpCase head_matmul_case(const HeadMatmulVariant& v, KernelTypes types) {
   OpCase c;
   c.name = fmt::format("r{}_h{}_n{}_k{}", v.rows, v.heads, v.columns, v.depth);
   if (v.transposed) c.name += ".transposed";
@@ -87,7 +87,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
   const auto values = [&](Shape shape, DataType type) {
     return v.exact ? whole_input(shape, type, 3) : normal_input(shape, type);
   };
-  const HeadMatmulOptions o = options_of(v);
+  const HeadMatmulOptions o = head_matmul_options(v);
   const uint64_t head_rows = v.transposed ? v.depth : v.columns;
   const uint64_t heads = v.heads - uint64_t{1};
   c.inputs = {
@@ -101,7 +101,7 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     return std::vector<Tensor>{inputs[2]};
   };
   c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
-    return std::vector<CpuTensor>{reference(v, inputs)};
+    return std::vector<CpuTensor>{head_matmul_reference(v, inputs)};
   };
   return c;
 }
@@ -124,22 +124,22 @@ class HeadMatmulCases : public OpCases {
           "head_matmul",
           fmt::format("{} is not whole blocks of {}", shape[3], name_of(concrete.weight)),
           "give a K of whole blocks");
-    return build_case({.rows = shape[0],
-                       .heads = static_cast<uint32_t>(shape[1]),
-                       .columns = static_cast<uint32_t>(shape[2]),
-                       .depth = static_cast<uint32_t>(shape[3])},
-                      concrete);
+    return head_matmul_case({.rows = shape[0],
+                             .heads = static_cast<uint32_t>(shape[1]),
+                             .columns = static_cast<uint32_t>(shape[2]),
+                             .depth = static_cast<uint32_t>(shape[3])},
+                            concrete);
   }
   /// The transposed product.
   std::vector<OpCase> kinds(std::span<const uint64_t> shape, KernelTypes types) const override {
     const KernelTypes concrete = plain_types(types);
     if (shape[2] % block_elements(concrete.weight) != 0) return {};
-    OpCase c = build_case({.rows = shape[0],
-                           .heads = static_cast<uint32_t>(shape[1]),
-                           .columns = static_cast<uint32_t>(shape[2]),
-                           .depth = static_cast<uint32_t>(shape[3]),
-                           .transposed = true},
-                          concrete);
+    OpCase c = head_matmul_case({.rows = shape[0],
+                                 .heads = static_cast<uint32_t>(shape[1]),
+                                 .columns = static_cast<uint32_t>(shape[2]),
+                                 .depth = static_cast<uint32_t>(shape[3]),
+                                 .transposed = true},
+                                concrete);
     c.name = "transposed";
     return {c};
   }
@@ -155,11 +155,11 @@ class HeadMatmulCases : public OpCases {
       const bool first = types == all.front();
       for (bool transposed : {false, true}) {
         // along: extent of the side in blocks.
-        const auto add = [&](Variant v, uint32_t along, uint32_t other) {
+        const auto add = [&](HeadMatmulVariant v, uint32_t along, uint32_t other) {
           v.transposed = transposed;
           v.columns = transposed ? along : other;
           v.depth = transposed ? other : along;
-          cases.push_back(build_case(v, types));
+          cases.push_back(head_matmul_case(v, types));
         };
         const uint32_t wide = std::max(block, 64u);
         add({.rows = 3, .heads = 3, .spare = 4}, wide, 20);

@@ -20,9 +20,9 @@ namespace mulciber::conformance {
 namespace {
 
 /// Type of a product's result for the type of x.
-DataType result_type(DataType x) { return x == DataType::kQ8_1 ? DataType::kF32 : x; }
+DataType matmul_result_type(DataType x) { return x == DataType::kQ8_1 ? DataType::kF32 : x; }
 
-struct Variant {
+struct MatmulVariant {
   Activation activation = Activation::kNone;
   bool bias = false;
   bool accumulate = false;
@@ -65,7 +65,7 @@ class MatmulCases : public OpCases {
     if (of_blocks(row_types.weight)) return block_samples(row_types);
     const KernelTypes types = plain_types(row_types);
     std::vector<OpCase> cases;
-    auto add = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options = {}) {
+    auto add = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, MatmulVariant options = {}) {
       cases.push_back(variant(std::move(rows), n, k, types, options));
     };
     // Every edge of every tile: one, primes, a power of two and its neighbours.
@@ -177,7 +177,8 @@ class MatmulCases : public OpCases {
     }
     if (row_types.weight == DataType::kHalf) {
       const KernelTypes other{types.activation, DataType::kBF16};
-      auto add_other = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k, Variant options) {
+      auto add_other = [&](std::vector<uint64_t> rows, uint64_t n, uint64_t k,
+                           MatmulVariant options) {
         cases.push_back(variant(std::move(rows), n, k, other, options));
       };
       add_other({1}, 37, 24, {.bias = true, .exact = true});
@@ -219,14 +220,14 @@ class MatmulCases : public OpCases {
     }
     // Whole tiles of all rows, a few blocks deep, for the self-test.
     const KernelTypes plain = plain_types(row_types);
-    const Variant whole = {.exact = true, .long_list_alone = true};
+    const MatmulVariant whole = {.exact = true, .long_list_alone = true};
     cases.push_back(variant({65}, 66, 64, plain, whole));
     cases.push_back(variant({127}, 257, 32, plain, whole));
     std::erase_if(all, [](const KernelTypes& types) { return types.weight > DataType::kQ6_K; });
     struct Sample {
       std::vector<uint64_t> rows;
       uint64_t n, k;
-      Variant options;
+      MatmulVariant options;
     };
     const std::vector<Sample> samples = {
         {{1}, 1, 256, {}},
@@ -257,7 +258,7 @@ class MatmulCases : public OpCases {
   }
 
   static OpCase variant(std::vector<uint64_t> rows, uint64_t n, uint64_t k, KernelTypes types,
-                        Variant options) {
+                        MatmulVariant options) {
     auto shape = [&](uint64_t columns) {
       std::vector<uint64_t> extents = rows;
       extents.push_back(columns);
@@ -301,7 +302,8 @@ class MatmulCases : public OpCases {
       c.inputs.push_back(small_operand(shape(k), types.activation, Part::kRepeated));
       c.inputs.push_back(small_operand({n, k}, types.weight, Part::kOpposed));
       if (options.bias) c.inputs.push_back(whole_input({n}, DataType::kF32, 60));
-      if (existing) c.inputs.push_back(whole_input(result, result_type(types.activation), 200));
+      if (existing)
+        c.inputs.push_back(whole_input(result, matmul_result_type(types.activation), 200));
     } else if (c.exact) {
       // f16 represents whole numbers up to 2048, so results of that type must cancel.
       const bool cancelling = types.activation == DataType::kF16 && k > 1;
@@ -310,12 +312,13 @@ class MatmulCases : public OpCases {
       c.inputs.push_back(
           whole_operand({n, k}, types.weight, cancelling ? Part::kOpposed : Part::kFree));
       if (options.bias) c.inputs.push_back(whole_input({n}, DataType::kF32, 60));
-      if (existing) c.inputs.push_back(whole_input(result, result_type(types.activation), 200));
+      if (existing)
+        c.inputs.push_back(whole_input(result, matmul_result_type(types.activation), 200));
     } else {
       c.inputs.push_back(normal_input(shape(k), types.activation, options.deviation));
       c.inputs.push_back(normal_input({n, k}, types.weight, 1 / std::sqrt(double(k))));
       if (options.bias) c.inputs.push_back(normal_input({n}, DataType::kF32));
-      if (existing) c.inputs.push_back(normal_input(result, result_type(types.activation)));
+      if (existing) c.inputs.push_back(normal_input(result, matmul_result_type(types.activation)));
     }
 
     c.build = [options, existing, result](ProgramBuilder& builder, std::span<const Tensor> inputs) {
@@ -339,8 +342,8 @@ class MatmulCases : public OpCases {
     };
     c.reference = [options, existing, results, total, result](std::span<const CpuTensor> inputs,
                                                               const Arithmetic& arithmetic) {
-      CpuTensor y{result, result_type(inputs[0].type), std::vector<double>(result.elements()),
-                  std::vector<double>(result.elements())};
+      CpuTensor y{result, matmul_result_type(inputs[0].type),
+                  std::vector<double>(result.elements()), std::vector<double>(result.elements())};
       if (existing) y.values = inputs.back().values;
       const Product product(inputs[0], inputs[1], options.bias ? &inputs[2] : nullptr, arithmetic);
       for (uint64_t i = 0; i < result.rows(); ++i) {

@@ -12,19 +12,19 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct NormColumnsVariant {
   bool centered = false;
   double deviation = 1;  // deviation of x's values
   double epsilon = 1e-6;
 };
 
-struct Problem {
+struct NormColumnsProblem {
   uint64_t rows, columns;  // shape of x
   uint64_t first, groups, width;
 };
 
 /// Subtracts the mean, which is a sum over `row` in any order.
-void center(std::span<Bounded> row) {
+void subtract_mean(std::span<Bounded> row) {
   const auto n = static_cast<double>(row.size());
   double sum = 0, size = 0;
   for (const Bounded& value : row) {
@@ -35,7 +35,8 @@ void center(std::span<Bounded> row) {
   for (Bounded& value : row) value = value - mean;
 }
 
-OpCase build_case(const Problem& problem, KernelTypes types, Variant options) {
+OpCase norm_columns_case(const NormColumnsProblem& problem, KernelTypes types,
+                         NormColumnsVariant options) {
   // These are not structured bindings: C++20 lambdas may capture such names, but clang 14 cannot.
   const uint64_t rows = problem.rows, columns = problem.columns, first = problem.first,
                  groups = problem.groups, width = problem.width;
@@ -67,7 +68,7 @@ OpCase build_case(const Problem& problem, KernelTypes types, Variant options) {
         const uint64_t at = (column - first) % width, gain = column - first;
         if (at == 0) {
           for (uint64_t i = 0; i < width; ++i) group[i] = Bounded(x[row * columns + column + i]);
-          if (options.centered) center(group);
+          if (options.centered) subtract_mean(group);
           rms_norm_reference(group, epsilon);
         }
         append(y, group[at] * Bounded(gains[gain]));
@@ -91,15 +92,16 @@ class NormColumnsCases : public OpCases {
     if (shape.size() != 3 || shape[0] == 0 || shape[1] == 0 || shape[2] == 0)
       throw ShapeError("norm of columns", "a shape is three positive numbers",
                        "give rows,groups,width such as 512,40,128");
-    return build_case({shape[0], (shape[1] + 1) * shape[2], 0, shape[1], shape[2]}, types, {});
+    return norm_columns_case({shape[0], (shape[1] + 1) * shape[2], 0, shape[1], shape[2]}, types,
+                             {});
   }
 
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    const auto add = [&](Problem problem, Variant options = {}) {
+    const auto add = [&](NormColumnsProblem problem, NormColumnsVariant options = {}) {
       const uint64_t together = problem.columns | problem.first | problem.width;
       if (types.activation == DataType::kF32 || together % 2 == 0)
-        cases.push_back(build_case(problem, types, options));
+        cases.push_back(norm_columns_case(problem, types, options));
     };
     for (const bool centered : {false, true}) {
       for (uint64_t width : {1, 2, 3, 4, 6, 12, 31, 32, 64, 66, 128, 256, 1020, 2050}) {

@@ -14,18 +14,18 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr float kEpsilon = 1e-5f;
+constexpr float kNormMatmulEpsilon = 1e-5f;
 
-struct NormProduct {
+struct NormMatmulVariant {
   Activation activation = Activation::kNone;
   bool gated = false, accumulate = false;
   double deviation = 1;  // deviation of x's values
 };
 
 /// The row of x after the norm, with bounds.
-CpuTensor normalized(const CpuTensor& x, const CpuTensor& gain) {
+CpuTensor normalized_row(const CpuTensor& x, const CpuTensor& gain) {
   std::vector<Bounded> row(x.values.begin(), x.values.end());
-  rms_norm_reference(row, kEpsilon);
+  rms_norm_reference(row, kNormMatmulEpsilon);
   CpuTensor result{x.shape, x.type, {}, {}};
   for (size_t i = 0; i < row.size(); ++i) {
     // The product takes the values from registers: the bounds hold only their roundings.
@@ -36,7 +36,7 @@ CpuTensor normalized(const CpuTensor& x, const CpuTensor& gain) {
   return result;
 }
 
-OpCase norm_product(uint64_t n, uint64_t k, KernelTypes types, NormProduct options) {
+OpCase norm_matmul_case(uint64_t n, uint64_t k, KernelTypes types, NormMatmulVariant options) {
   const Shape result = {1, options.gated ? n / 2 : n};
   OpCase c;
   c.types = types;
@@ -56,14 +56,14 @@ OpCase norm_product(uint64_t n, uint64_t k, KernelTypes types, NormProduct optio
   if (options.accumulate) c.inputs.push_back(normal_input(result, DataType::kF32));
 
   c.build = [options](ProgramBuilder& builder, std::span<const Tensor> inputs) {
-    MatmulOptions given = {.norm = RowNorm{inputs[2], kEpsilon},
+    MatmulOptions given = {.norm = RowNorm{inputs[2], kNormMatmulEpsilon},
                            .activation = options.activation,
                            .gated = options.gated};
     if (options.accumulate) given.accumulate_into = inputs[3];
     return std::vector<Tensor>{matmul(builder, inputs[0], inputs[1], given)};
   };
   c.reference = [options, result](std::span<const CpuTensor> inputs, const Arithmetic& arithmetic) {
-    const CpuTensor x = normalized(inputs[0], inputs[2]);
+    const CpuTensor x = normalized_row(inputs[0], inputs[2]);
     const Product product(x, inputs[1], nullptr, arithmetic);
     CpuTensor y{result, DataType::kF32, {}, {}};
     for (uint64_t j = 0; j < result.columns(); ++j) {
@@ -94,7 +94,7 @@ class NormMatmulCases : public OpCases {
                        "a shape is two positive numbers, the second in whole blocks of the weight",
                        "give N,K such as 2048,768");
     }
-    return norm_product(shape[0], shape[1], concrete, {});
+    return norm_matmul_case(shape[0], shape[1], concrete, {});
   }
 
   std::vector<OpCase> samples(KernelTypes row_types) const override {
@@ -102,31 +102,32 @@ class NormMatmulCases : public OpCases {
     if (of_blocks(row_types.weight)) {
       for (const KernelTypes& types : concrete_types(row_types)) {
         if (is_grid_type(types.weight) && !covers_blocks(types.weight)) continue;
-        cases.push_back(norm_product(37, 768 - block_elements(types.weight), types, {}));
-        cases.push_back(norm_product(70, 512, types, {.accumulate = true}));
+        cases.push_back(norm_matmul_case(37, 768 - block_elements(types.weight), types, {}));
+        cases.push_back(norm_matmul_case(70, 512, types, {.accumulate = true}));
       }
       const KernelTypes plain = plain_types(row_types);
       cases.push_back(
-          norm_product(74, 256, plain, {.activation = Activation::kSilu, .gated = true}));
-      cases.push_back(norm_product(515, 1280, plain, {}));
+          norm_matmul_case(74, 256, plain, {.activation = Activation::kSilu, .gated = true}));
+      cases.push_back(norm_matmul_case(515, 1280, plain, {}));
       return cases;
     }
     const KernelTypes types = plain_types(row_types);
     // Rows shorter and longer than the invocations that sum their squares, 4 columns each.
     for (uint64_t k : {1, 2, 7, 19, 40, 64, 504, 512, 520, 768, 1032, 2056})
-      cases.push_back(norm_product(37, k, types, {}));
-    cases.push_back(norm_product(1, 64, types, {}));
-    cases.push_back(norm_product(515, 776, types, {}));
-    cases.push_back(norm_product(1030, 320, types, {}));  // above 1 MiB in f32: several nodes
-    cases.push_back(norm_product(74, 136, types, {.activation = Activation::kSilu, .gated = true}));
-    cases.push_back(norm_product(
+      cases.push_back(norm_matmul_case(37, k, types, {}));
+    cases.push_back(norm_matmul_case(1, 64, types, {}));
+    cases.push_back(norm_matmul_case(515, 776, types, {}));
+    cases.push_back(norm_matmul_case(1030, 320, types, {}));  // above 1 MiB in f32: several nodes
+    cases.push_back(
+        norm_matmul_case(74, 136, types, {.activation = Activation::kSilu, .gated = true}));
+    cases.push_back(norm_matmul_case(
         38, 264, types, {.activation = Activation::kGeluTanh, .gated = true, .accumulate = true}));
-    cases.push_back(norm_product(40, 96, types, {.accumulate = true}));
+    cases.push_back(norm_matmul_case(40, 96, types, {.accumulate = true}));
     for (double deviation : {0.0, 1e-4, 1e4})
-      cases.push_back(norm_product(40, 256, types, {.deviation = deviation}));
+      cases.push_back(norm_matmul_case(40, 256, types, {.deviation = deviation}));
     if (row_types.weight == DataType::kHalf) {
-      cases.push_back(norm_product(37, 264, {types.activation, DataType::kBF16}, {}));
-      cases.push_back(norm_product(515, 776, {types.activation, DataType::kBF16}, {}));
+      cases.push_back(norm_matmul_case(37, 264, {types.activation, DataType::kBF16}, {}));
+      cases.push_back(norm_matmul_case(515, 776, {types.activation, DataType::kBF16}, {}));
     }
     return cases;
   }

@@ -21,14 +21,16 @@ const char* texel_name(TexelFormat format) {
   return "?";
 }
 
-double largest_step(TexelFormat format) { return format == TexelFormat::kUnorm16 ? 65535 : 255; }
+double largest_texel_step(TexelFormat format) {
+  return format == TexelFormat::kUnorm16 ? 65535 : 255;
+}
 
 /// Numbers at least a tenth of a step away from where rounding changes, some of them beyond 0 and
 /// 1.
-CaseInput steps_input(uint64_t count, TexelFormat format) {
+CaseInput texel_steps_input(uint64_t count, TexelFormat format) {
   CaseInput input = {.shape = {count}, .type = DataType::kF32};
   input.fill = [format](std::vector<double>& values, std::mt19937& random) {
-    const auto largest = static_cast<int>(largest_step(format));
+    const auto largest = static_cast<int>(largest_texel_step(format));
     std::uniform_int_distribution<int> step(-largest / 8, largest + largest / 8);
     std::uniform_real_distribution<double> beside(-0.4, 0.4);
     for (double& value : values) value = (step(random) + beside(random)) / largest;
@@ -36,7 +38,7 @@ CaseInput steps_input(uint64_t count, TexelFormat format) {
   return input;
 }
 
-OpCase build_case(uint64_t count, TexelFormat format, KernelTypes types) {
+OpCase pack_texels_case(uint64_t count, TexelFormat format, KernelTypes types) {
   OpCase c;
   c.name = fmt::format("n{}.{}", count, texel_name(format));
   c.types = types;
@@ -44,7 +46,7 @@ OpCase build_case(uint64_t count, TexelFormat format, KernelTypes types) {
   c.must_pass = count == 257;
   // All numbers may be clamped to one.
   c.degenerate = count < 8;
-  c.inputs = {steps_input(count, format)};
+  c.inputs = {texel_steps_input(count, format)};
   c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
     return std::vector<Tensor>{pack_texels(builder, inputs[0], format)};
   };
@@ -53,7 +55,7 @@ OpCase build_case(uint64_t count, TexelFormat format, KernelTypes types) {
     std::vector<uint32_t> words((count + each - 1) / each);
     for (uint64_t i = 0; i < count; ++i) {
       const double x = std::clamp(inputs[0].values[i], 0.0, 1.0);
-      const auto step = static_cast<uint32_t>(std::floor(x * largest_step(format) + 0.5));
+      const auto step = static_cast<uint32_t>(std::floor(x * largest_texel_step(format) + 0.5));
       words[i / each] |= step << (i % each * bits);
     }
     if (format == TexelFormat::kGrey8) {
@@ -74,14 +76,14 @@ class PackTexelsCases : public OpCases {
       throw ShapeError("pack_texels", "a shape is one positive number",
                        "give a count such as 4096");
     }
-    return build_case(shape[0], TexelFormat::kUnorm8, types);
+    return pack_texels_case(shape[0], TexelFormat::kUnorm8, types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (const TexelFormat format :
          {TexelFormat::kUnorm8, TexelFormat::kUnorm16, TexelFormat::kGrey8}) {
       for (const uint64_t count : {1, 2, 3, 5, 63, 64, 65, 257, 1021, 70001})
-        cases.push_back(build_case(count, format, types));
+        cases.push_back(pack_texels_case(count, format, types));
     }
     return cases;
   }

@@ -12,7 +12,7 @@
 namespace mulciber::conformance {
 namespace {
 
-OpCase build_case(uint64_t rows, uint64_t columns, KernelTypes types) {
+OpCase permute_columns_case(uint64_t rows, uint64_t columns, KernelTypes types) {
   OpCase c;
   c.name = fmt::format("r{}_c{}", rows, columns);
   c.types = types;
@@ -52,12 +52,13 @@ class PermuteCases : public OpCases {
       throw ShapeError("permute_columns", "a shape is two positive numbers",
                        "give rows,columns such as 512,4096");
     }
-    return build_case(shape[0], shape[1], types);
+    return permute_columns_case(shape[0], shape[1], types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (const uint64_t columns : {1, 2, 64, 65, 1000, 4096})
-      for (const uint64_t rows : {1, 7}) cases.push_back(build_case(rows, columns, types));
+      for (const uint64_t rows : {1, 7})
+        cases.push_back(permute_columns_case(rows, columns, types));
     return cases;
   }
 };

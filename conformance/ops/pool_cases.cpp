@@ -12,22 +12,22 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr PoolMode kModes[] = {PoolMode::kMean, PoolMode::kMeanSqrtLength, PoolMode::kWeightedMean,
-                               PoolMode::kMax, PoolMode::kLast};
+constexpr PoolMode kPoolModes[] = {PoolMode::kMean, PoolMode::kMeanSqrtLength,
+                                   PoolMode::kWeightedMean, PoolMode::kMax, PoolMode::kLast};
 
-struct Variant {
+struct PoolVariant {
   uint64_t rows = 1, length = 1, columns = 1;
   PoolMode mode = PoolMode::kMean;
   bool exact = false;
 };
 
 /// Number of positions of a row that count: all, fewer and fewer, none, and more than exist.
-uint32_t count_of(const Variant& v, uint64_t row) {
+uint32_t pool_count(const PoolVariant& v, uint64_t row) {
   if (v.rows > 1 && row + 1 == v.rows) return static_cast<uint32_t>(v.length + 7);
   return static_cast<uint32_t>(v.length - std::min(v.length, row * 2));
 }
 
-OpCase build_case(const Variant& v) {
+OpCase pool_case(const PoolVariant& v) {
   static const char* const kNames[] = {"mean", "root", "weighted", "max", "last"};
   OpCase c;
   c.name = fmt::format("{}.r{}_l{}_c{}", kNames[static_cast<size_t>(v.mode)], v.rows, v.length,
@@ -36,7 +36,7 @@ OpCase build_case(const Variant& v) {
   // Maximum and last state are not rounded; the other modes are exact for a text of one token.
   c.exact = v.exact;
   std::vector<uint32_t> counts;
-  for (uint64_t row = 0; row < v.rows; ++row) counts.push_back(count_of(v, row));
+  for (uint64_t row = 0; row < v.rows; ++row) counts.push_back(pool_count(v, row));
   ControlWords control(3, 0xffffffff);
   const ControlArray<uint32_t> array = control.append(counts);
   const Shape shape = {v.rows, v.length, v.columns};
@@ -101,25 +101,25 @@ class PoolCases : public OpCases {
       throw ShapeError("pool", "a shape is three positive numbers",
                        "give rows,length,columns such as 32,64,384");
     }
-    return build_case({.rows = shape[0], .length = shape[1], .columns = shape[2]});
+    return pool_case({.rows = shape[0], .length = shape[1], .columns = shape[2]});
   }
   std::vector<OpCase> kinds(std::span<const uint64_t> shape, KernelTypes) const override {
     std::vector<OpCase> cases;
-    for (const PoolMode mode : kModes)
-      cases.push_back(build_case({shape[0], shape[1], shape[2], mode}));
+    for (const PoolMode mode : kPoolModes)
+      cases.push_back(pool_case({shape[0], shape[1], shape[2], mode}));
     return cases;
   }
   std::vector<OpCase> samples(KernelTypes) const override {
     std::vector<OpCase> cases;
-    for (const PoolMode mode : kModes) {
-      cases.push_back(build_case({.mode = mode}));
-      cases.push_back(build_case({1, 7, 1, mode}));
-      cases.push_back(build_case({3, 1, 13, mode}));
-      cases.push_back(build_case({6, 8, 65, mode}));
-      cases.push_back(build_case({2, 131, 48, mode}));
-      cases.push_back(build_case({9, 12, 384, mode}));
+    for (const PoolMode mode : kPoolModes) {
+      cases.push_back(pool_case({.mode = mode}));
+      cases.push_back(pool_case({1, 7, 1, mode}));
+      cases.push_back(pool_case({3, 1, 13, mode}));
+      cases.push_back(pool_case({6, 8, 65, mode}));
+      cases.push_back(pool_case({2, 131, 48, mode}));
+      cases.push_back(pool_case({9, 12, 384, mode}));
       if (mode == PoolMode::kMax || mode == PoolMode::kLast)
-        cases.push_back(build_case({6, 9, 31, mode, true}));
+        cases.push_back(pool_case({6, 9, 31, mode, true}));
     }
     return cases;
   }

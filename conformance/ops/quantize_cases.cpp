@@ -11,7 +11,7 @@
 namespace mulciber::conformance {
 namespace {
 
-OpCase quantized(const Shape& shape, KernelTypes types, double deviation) {
+OpCase quantize_case(const Shape& shape, KernelTypes types, double deviation) {
   OpCase c;
   c.types = types;
   c.name = fmt::format("r{}_c{}", shape.rows(), shape.columns());
@@ -45,21 +45,21 @@ class QuantizeCases : public OpCases {
       throw ShapeError("quantize", "a shape is two positive numbers, the second in whole blocks",
                        "give rows,columns such as 64,2048");
     }
-    return quantized({shape[0], shape[1]}, types, 1);
+    return quantize_case({shape[0], shape[1]}, types, 1);
   }
 
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     // Odd numbers of blocks, after which rows are padded, and more than a workgroup.
     for (uint64_t columns : {32, 64, 96, 160, 2048, 2080, 2112, 5152}) {
-      cases.push_back(quantized({1, columns}, types, 1));
-      cases.push_back(quantized({5, columns}, types, 1));
+      cases.push_back(quantize_case({1, columns}, types, 1));
+      cases.push_back(quantize_case({5, columns}, types, 1));
     }
-    cases.push_back(quantized({2, 3, 96}, types, 1));
+    cases.push_back(quantize_case({2, 3, 96}, types, 1));
     // Above 1 MiB in f32: several nodes where the storage range is that small.
-    cases.push_back(quantized({260, 1056}, types, 1));
+    cases.push_back(quantize_case({260, 1056}, types, 1));
     for (double deviation : {0.0, 1e-30, 1e-3, 100.0, 1e30})
-      cases.push_back(quantized({3, 160}, types, deviation));
+      cases.push_back(quantize_case({3, 160}, types, deviation));
     return cases;
   }
 };

@@ -11,35 +11,35 @@
 namespace mulciber::conformance {
 namespace {
 
-enum class Stream : uint8_t { kNone, kAdded, kNormalized };
+enum class RmsNormStream : uint8_t { kNone, kAdded, kNormalized };
 
-struct Variant {
-  Stream stream = Stream::kNone;
+struct RmsNormVariant {
+  RmsNormStream stream = RmsNormStream::kNone;
   double deviation = 1;  // deviation of x's values
   double epsilon = 1e-6;
 };
 
-void put_row(CpuTensor& y, std::span<const Bounded> row) {
+void put_rms_norm_row(CpuTensor& y, std::span<const Bounded> row) {
   if (y.type == DataType::kQ8_1) return append_q8_1(y, row);
   for (const Bounded& value : row) append(y, value);
 }
 
-OpCase build_case(const Shape& shape, KernelTypes types, Variant options) {
+OpCase rms_norm_case(const Shape& shape, KernelTypes types, RmsNormVariant options) {
   const uint64_t columns = shape.columns(), rows = shape.rows();
   OpCase c;
   c.types = types;
   c.name = fmt::format("r{}_c{}", rows, columns);
   if (shape.rank() > 2) c.name += ".rank3";
-  if (options.stream == Stream::kAdded) c.name += ".stream";
-  if (options.stream == Stream::kNormalized) c.name += ".stream_normalized";
+  if (options.stream == RmsNormStream::kAdded) c.name += ".stream";
+  if (options.stream == RmsNormStream::kNormalized) c.name += ".stream_normalized";
   if (options.deviation != 1) c.name += fmt::format(".deviation_{}", name_part(options.deviation));
   if (options.epsilon != 1e-6) c.name += fmt::format(".epsilon_{}", name_part(options.epsilon));
   c.degenerate = options.deviation == 0;
-  c.must_pass = (options.stream == Stream::kNormalized && edge_of_a_unit(columns)) ||
+  c.must_pass = (options.stream == RmsNormStream::kNormalized && edge_of_a_unit(columns)) ||
                 options.deviation != 1 || options.epsilon != 1e-6;
 
-  const bool normalized = options.stream == Stream::kNormalized,
-             streaming = options.stream != Stream::kNone;
+  const bool normalized = options.stream == RmsNormStream::kNormalized,
+             streaming = options.stream != RmsNormStream::kNone;
   c.inputs = {normal_input(shape, types.activation, options.deviation),
               normal_input(normalized ? Shape{2, columns} : Shape{columns}, DataType::kF32)};
   if (streaming)
@@ -69,7 +69,7 @@ OpCase build_case(const Shape& shape, KernelTypes types, Variant options) {
       rms_norm_reference(values, epsilon);
       for (uint64_t i = 0; i < columns; ++i)
         values[i] = values[i] * Bounded(gains[normalized ? columns + i : i]);
-      put_row(y, values);
+      put_rms_norm_row(y, values);
     }
     if (!streaming) return std::vector<CpuTensor>{y};
     return std::vector<CpuTensor>{y, stream};
@@ -91,22 +91,23 @@ class RmsNormCases : public OpCases {
       throw ShapeError("rms norm", "a shape is two positive numbers",
                        "give rows,columns such as 64,2048");
     }
-    return build_case({shape[0], shape[1]}, types, {.stream = Stream::kAdded});
+    return rms_norm_case({shape[0], shape[1]}, types, {.stream = RmsNormStream::kAdded});
   }
 
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    auto add = [&](Shape shape, Variant options = {}) {
+    auto add = [&](Shape shape, RmsNormVariant options = {}) {
       if (shape.columns() % block_elements(types.weight) == 0)
-        cases.push_back(build_case(shape, types, options));
+        cases.push_back(rms_norm_case(shape, types, options));
     };
     for (uint64_t columns : {1,   2,   3,   4,   7,   8,   31,  32,  33,   63,   64,   65,
                              127, 128, 129, 255, 256, 257, 640, 768, 1021, 1024, 1152, 2052}) {
       add({3, columns});
-      add({2, columns}, {.stream = Stream::kAdded});
-      add({3, columns}, {.stream = Stream::kNormalized});
+      add({2, columns}, {.stream = RmsNormStream::kAdded});
+      add({3, columns}, {.stream = RmsNormStream::kNormalized});
     }
-    for (Stream stream : {Stream::kNone, Stream::kAdded, Stream::kNormalized}) {
+    for (RmsNormStream stream :
+         {RmsNormStream::kNone, RmsNormStream::kAdded, RmsNormStream::kNormalized}) {
       add({97, 96}, {.stream = stream});
       add({3, 5, 40}, {.stream = stream});
       add({301, 1029},

@@ -11,9 +11,7 @@
 namespace mulciber::conformance {
 namespace {
 
-using Variant = RopeVariant;
-
-OpCase build_case(const Variant& v, KernelTypes types) {
+OpCase rope_append_case(const RopeVariant& v, KernelTypes types) {
   OpCase c;
   c.types = types;
   c.name = fmt::format("r{}_q{}_c{}_h{}x{}_d{}_of{}.at{}", v.rows, v.length, v.context, v.heads,
@@ -86,25 +84,25 @@ class RopeAppendCases : public OpCases {
                        "give rows,length,heads,kv_heads,head_size such as 1,64,12,12,64");
     }
     const auto head_size = static_cast<uint32_t>(shape[4]);
-    return build_case({.heads = static_cast<uint32_t>(shape[2]),
-                       .kv_heads = static_cast<uint32_t>(shape[3]),
-                       .head_size = head_size,
-                       .rotary_size = head_size,
-                       .rows = shape[0],
-                       .length = shape[1],
-                       .context = shape[1] + 8,
-                       .position = 5},
-                      types);
+    return rope_append_case({.heads = static_cast<uint32_t>(shape[2]),
+                             .kv_heads = static_cast<uint32_t>(shape[3]),
+                             .head_size = head_size,
+                             .rotary_size = head_size,
+                             .rows = shape[0],
+                             .length = shape[1],
+                             .context = shape[1] + 8,
+                             .position = 5},
+                            types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
     for (bool interleaved : {false, true}) {
       for (bool gains : {false, true}) {
-        const auto add = [&](Variant v) {
+        const auto add = [&](RopeVariant v) {
           if (v.head_size % block_elements(types.weight) != 0) return;
           v.interleaved = interleaved;
           v.gains = gains;
-          cases.push_back(build_case(v, types));
+          cases.push_back(rope_append_case(v, types));
         };
         for (uint32_t head_size : {2, 4, 8, 12, 14, 20, 32, 64, 66, 80, 96, 128, 254, 256}) {
           add({.head_size = head_size,

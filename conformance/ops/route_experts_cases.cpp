@@ -13,7 +13,7 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct RouteVariant {
   uint64_t tokens = 1, experts = 1;
   uint32_t per_token = 1;
   bool sigmoid = false, bias = false, two_best = false, normalize = false;
@@ -21,7 +21,7 @@ struct Variant {
   float scale = 1;
 };
 
-std::vector<Bounded> scores_of(const Variant& v, std::span<const double> logits) {
+std::vector<Bounded> route_scores(const RouteVariant& v, std::span<const double> logits) {
   std::vector<Bounded> scores;
   const double most = *std::ranges::max_element(logits);
   double total = 0, error = 0;
@@ -37,9 +37,9 @@ std::vector<Bounded> scores_of(const Variant& v, std::span<const double> logits)
   return scores;
 }
 
-void route(const Variant& v, std::span<const double> logits, std::span<const double> bias,
-           CpuTensor& gates, CpuTensor& experts) {
-  const std::vector<Bounded> scores = scores_of(v, logits);
+void route_token(const RouteVariant& v, std::span<const double> logits,
+                 std::span<const double> bias, CpuTensor& gates, CpuTensor& experts) {
+  const std::vector<Bounded> scores = route_scores(v, logits);
   std::vector<double> choice(v.experts);
   for (uint64_t e = 0; e < v.experts; ++e)
     choice[e] = scores[e].value + (bias.empty() ? 0 : bias[e]);
@@ -68,7 +68,7 @@ void route(const Variant& v, std::span<const double> logits, std::span<const dou
   }
 }
 
-OpCase build_case(const Variant& v, KernelTypes types) {
+OpCase route_experts_case(const RouteVariant& v, KernelTypes types) {
   OpCase c;
   c.name = fmt::format("t{}_e{}_s{}", v.tokens, v.experts, v.per_token);
   if (v.sigmoid) c.name += ".sigmoid";
@@ -103,9 +103,9 @@ OpCase build_case(const Variant& v, KernelTypes types) {
     const Shape shape{v.tokens * v.per_token, 1};
     CpuTensor gates{shape, DataType::kF32, {}, {}}, experts{shape, DataType::kU32, {}, {}};
     for (uint64_t token = 0; token < v.tokens; ++token)
-      route(v, std::span(inputs[0].values).subspan(token * v.experts, v.experts),
-            v.bias ? std::span<const double>(inputs[1].values) : std::span<const double>(), gates,
-            experts);
+      route_token(v, std::span(inputs[0].values).subspan(token * v.experts, v.experts),
+                  v.bias ? std::span<const double>(inputs[1].values) : std::span<const double>(),
+                  gates, experts);
     return std::vector<CpuTensor>{gates, experts};
   };
   return c;
@@ -122,32 +122,33 @@ class RouteCases : public OpCases {
       throw ShapeError("route_experts",
                        "a shape is three positive numbers, no more chosen than there are",
                        "give tokens,experts,experts_per_token such as 512,256,8");
-    return build_case(
+    return route_experts_case(
         {.tokens = shape[0], .experts = shape[1], .per_token = static_cast<uint32_t>(shape[2])},
         types);
   }
   std::vector<OpCase> samples(KernelTypes types) const override {
-    return {build_case({.tokens = 1, .experts = 1}, types),
-            build_case({.tokens = 37, .experts = 7, .per_token = 3, .scale = 1.5f}, types),
-            build_case({.tokens = 5, .experts = 64, .per_token = 6, .normalize = true}, types),
-            build_case({.tokens = 33,
-                        .experts = 24,
-                        .per_token = 4,
-                        .groups = 6,
-                        .groups_used = 2,
-                        .scale = 16},
-                       types),
-            build_case({.tokens = 70,
-                        .experts = 40,
-                        .per_token = 8,
-                        .sigmoid = true,
-                        .bias = true,
-                        .two_best = true,
-                        .normalize = true,
-                        .groups = 8,
-                        .groups_used = 3,
-                        .scale = 2.5f},
-                       types)};
+    return {
+        route_experts_case({.tokens = 1, .experts = 1}, types),
+        route_experts_case({.tokens = 37, .experts = 7, .per_token = 3, .scale = 1.5f}, types),
+        route_experts_case({.tokens = 5, .experts = 64, .per_token = 6, .normalize = true}, types),
+        route_experts_case({.tokens = 33,
+                            .experts = 24,
+                            .per_token = 4,
+                            .groups = 6,
+                            .groups_used = 2,
+                            .scale = 16},
+                           types),
+        route_experts_case({.tokens = 70,
+                            .experts = 40,
+                            .per_token = 8,
+                            .sigmoid = true,
+                            .bias = true,
+                            .two_best = true,
+                            .normalize = true,
+                            .groups = 8,
+                            .groups_used = 3,
+                            .scale = 2.5f},
+                           types)};
   }
 };
 

@@ -10,7 +10,7 @@
 namespace mulciber::conformance {
 namespace {
 
-OpCase choose_case(const SampleVariant& v, KernelTypes types) {
+OpCase sample_choose_case(const SampleVariant& v, KernelTypes types) {
   OpCase c;
   c.types = types;
   c.name = fmt::format("r{}_v{}.{}", v.rows.size(), v.vocabulary, v.name);
@@ -58,7 +58,7 @@ class SampleChooseCases : public SampleCases {
  public:
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    const auto add = [&](const SampleVariant& v) { cases.push_back(choose_case(v, types)); };
+    const auto add = [&](const SampleVariant& v) { cases.push_back(sample_choose_case(v, types)); };
     for (uint64_t vocabulary : {1, 2, 7, 31, 255, 256, 257, 1000, 5003}) {
       add({.vocabulary = vocabulary,
            .rows = rows_with({{.temperature = 0}, {.temperature = 0}}, vocabulary),
@@ -188,7 +188,7 @@ class SampleChooseCases : public SampleCases {
  private:
   Sampling usual() const override { return {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f}; }
   OpCase case_of(const SampleVariant& v, KernelTypes types) const override {
-    return choose_case(v, types);
+    return sample_choose_case(v, types);
   }
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kInfinityF = std::numeric_limits<float>::infinity();
 
-OpCase scan_case(const SampleVariant& v, KernelTypes types) {
+OpCase sample_scan_case(const SampleVariant& v, KernelTypes types) {
   OpCase c;
   c.types = types;
   c.name = fmt::format("r{}_v{}.{}", v.rows.size(), v.vocabulary, v.name);
@@ -114,10 +114,10 @@ class SampleScanCases : public SampleCases {
           v.rows[2].mask = mask_of(vocabulary, 13);
           v.history_capacity = 20;
         }
-        cases.push_back(scan_case(v, types));
+        cases.push_back(sample_scan_case(v, types));
         v.odd_values = true;
         v.name += "_odd_values";
-        cases.push_back(scan_case(v, types));
+        cases.push_back(sample_scan_case(v, types));
       }
     }
     return cases;
@@ -126,7 +126,7 @@ class SampleScanCases : public SampleCases {
  private:
   Sampling usual() const override { return {.temperature = 0.8f, .repetition_penalty = 1.1f}; }
   OpCase case_of(const SampleVariant& v, KernelTypes types) const override {
-    return scan_case(v, types);
+    return sample_scan_case(v, types);
   }
 };
 

@@ -10,7 +10,7 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint32_t kFirstWord = 5;
+constexpr uint32_t kFirstSampleWord = 5;
 constexpr double kLeastMargin = 2e-5;  // f32 sums of some hundred thousand terms, and some margin
 
 void draw_logits(const SampleVariant& v, uint64_t row, std::span<double> logits,
@@ -31,7 +31,7 @@ void draw_logits(const SampleVariant& v, uint64_t row, std::span<double> logits,
 }  // namespace
 
 SampleStateLayout layout_of(const SampleVariant& v) {
-  ControlLayout all(kFirstWord);
+  ControlLayout all(kFirstSampleWord);
   size_t biases = 0;
   bool masks = false;
   for (const SampleRow& row : v.rows) {

@@ -12,7 +12,7 @@
 namespace mulciber::conformance {
 namespace {
 
-struct Variant {
+struct SplitKReduceVariant {
   Activation activation = Activation::kNone;
   bool bias = false;
   bool accumulate = false;
@@ -21,8 +21,8 @@ struct Variant {
   bool exact = false;
 };
 
-OpCase reduction(uint64_t parts, uint64_t rows, uint64_t columns, KernelTypes types,
-                 Variant options) {
+OpCase split_k_reduce_case(uint64_t parts, uint64_t rows, uint64_t columns, KernelTypes types,
+                           SplitKReduceVariant options) {
   const uint64_t results = options.gated ? columns / 2 : columns;
   const uint64_t total = options.columns_before + results;
   const bool existing = options.accumulate || total != results;
@@ -105,13 +105,14 @@ class SplitKReduceCases : public OpCases {
       throw ShapeError("split_k_reduce", "a shape is three positive numbers",
                        "give PARTS,M,N such as 4,16,1024");
     }
-    return reduction(shape[0], shape[1], shape[2], types, {});
+    return split_k_reduce_case(shape[0], shape[1], shape[2], types, {});
   }
 
   std::vector<OpCase> samples(KernelTypes types) const override {
     std::vector<OpCase> cases;
-    const auto add = [&](uint64_t parts, uint64_t rows, uint64_t columns, Variant options = {}) {
-      cases.push_back(reduction(parts, rows, columns, types, options));
+    const auto add = [&](uint64_t parts, uint64_t rows, uint64_t columns,
+                         SplitKReduceVariant options = {}) {
+      cases.push_back(split_k_reduce_case(parts, rows, columns, types, options));
     };
     for (uint64_t parts : {2, 3, 16}) {
       add(parts, 1, 1);

@@ -6,7 +6,7 @@
 namespace mulciber::conformance {
 namespace {
 
-OpCase convolution_case(const StateSpaceVariant& v) {
+OpCase causal_convolution_case(const StateSpaceVariant& v) {
   const uint64_t channels = v.sizes.channels, taps = v.sizes.taps;
   OpCase c = state_space_case(v, causal_convolution,
                               normal_input({channels * (taps + 1)}, DataType::kF32));
@@ -60,7 +60,7 @@ Bounded softplus(double x) {
   return {exact, computed.error + std::abs(computed.value - exact)};
 }
 
-OpCase scan_case(const StateSpaceVariant& v) {
+OpCase selective_scan_case(const StateSpaceVariant& v) {
   const uint64_t channels = v.sizes.channels, states = v.sizes.states;
   CaseInput weights = {{channels * (states + 1)},
                        DataType::kF32,
@@ -139,12 +139,12 @@ class StateSpaceCases : public OpCases {
 }  // namespace
 
 const OpCases& causal_convolution_cases() {
-  static const StateSpaceCases cases("causal_convolution", convolution_case);
+  static const StateSpaceCases cases("causal_convolution", causal_convolution_case);
   return cases;
 }
 
 const OpCases& selective_scan_cases() {
-  static const StateSpaceCases cases("selective_scan", scan_case);
+  static const StateSpaceCases cases("selective_scan", selective_scan_case);
   return cases;
 }
 

@@ -17,7 +17,7 @@ namespace mulciber::conformance {
 
 namespace {
 
-constexpr uint32_t kNever = 0xffffffff;
+constexpr uint32_t kTopKNever = 0xffffffff;
 
 struct TopKVariant {
   std::vector<uint32_t> banned;
@@ -26,9 +26,9 @@ struct TopKVariant {
   /// Rows of an item; 0: one position and one set of rules for all. Each item is one position
   /// behind the previous one; the rules of every other item also refer to such positions.
   uint32_t item_rows = 0;
-  uint32_t forced_index = kNever, forced_id = 0;
-  uint32_t first_index = kNever, first_id = 0;  // the second forced id
-  uint32_t late_from = 0;                       // `late` is not chosen at positions below
+  uint32_t forced_index = kTopKNever, forced_id = 0;
+  uint32_t first_index = kTopKNever, first_id = 0;  // the second forced id
+  uint32_t late_from = 0;                           // `late` is not chosen at positions below
   std::vector<uint32_t> late = {};
   double levels = 0;        // above 0: logits are multiples of 1 / levels, so that many are equal
   bool odd_values = false;  // -inf in all rows; rows of only NaN or -inf, with a NaN, with inf
@@ -163,7 +163,7 @@ class TopKCases : public OpCases {
   }
   static shader::PositionRules rules_of(const TopKVariant& options, uint32_t item) {
     const auto moved = [&](uint32_t index) {
-      return index == kNever || item % 2 == 0 ? index : index - std::min(index, item);
+      return index == kTopKNever || item % 2 == 0 ? index : index - std::min(index, item);
     };
     return {.last = {moved(options.forced_index), options.forced_id + item},
             .first = {moved(options.first_index), options.first_id},
@@ -176,10 +176,10 @@ class TopKCases : public OpCases {
     c.types = types;
     c.name = fmt::format("r{}_v{}_k{}", rows, vocabulary, k);
     if (!options.banned.empty()) c.name += fmt::format(".banned_{}", options.banned.size());
-    if (options.forced_index != kNever) {
+    if (options.forced_index != kTopKNever) {
       c.name += fmt::format(".forced_{}_at_{}", options.forced_id, options.forced_index);
     }
-    if (options.first_index != kNever)
+    if (options.first_index != kTopKNever)
       c.name += fmt::format(".first_{}_at_{}", options.first_id, options.first_index);
     if (options.late_from > 0)
       c.name += fmt::format(".late_{}_from_{}", fmt::join(options.late, "_"), options.late_from);
@@ -233,7 +233,7 @@ class TopKCases : public OpCases {
     if (by_row > 0) rules.forbidden = layout.add<uint32_t>(rows * by_row);
     rules.forbidden_row = by_row;
     rules.forbidden_first = options.words;
-    ControlWords control(layout.words() + 1, kNever);
+    ControlWords control(layout.words() + 1, kTopKNever);
     for (uint32_t row = 0; row < rules.position.count; ++row)
       control.set(rules.position, row, position_of(options, row));
     for (uint32_t item = 0; item < items; ++item)
@@ -245,7 +245,7 @@ class TopKCases : public OpCases {
     std::vector<uint32_t> forbidden(rows * by_row);
     std::mt19937 random(1);
     for (uint32_t& id : forbidden)
-      id = random() % 3 == 0 ? kNever : static_cast<uint32_t>(random() % vocabulary);
+      id = random() % 3 == 0 ? kTopKNever : static_cast<uint32_t>(random() % vocabulary);
     if (rules.forbidden) control.set(*rules.forbidden, forbidden);
     c.inputs = {logits, words_input(control.words())};
     c.build = [=](ProgramBuilder& builder, std::span<const Tensor> inputs) {
@@ -262,7 +262,7 @@ class TopKCases : public OpCases {
                       : vocabulary < 10000 && (options.words == 0 || options.words == 5);
     // Ties, rules and odd values leave few different results, which is what such a case is about.
     c.degenerate = options.levels > 0 || options.odd_values || !options.banned.empty() ||
-                   options.forced_index != kNever || options.first_index != kNever ||
+                   options.forced_index != kTopKNever || options.first_index != kTopKNever ||
                    options.late_from > 0 || by_row > 0;
     c.reference = [=](std::span<const CpuTensor> inputs, const Arithmetic&) {
       CpuTensor values{{rows, k * 2ull}, DataType::kF32, {}, {}}, ids = values;
@@ -282,7 +282,7 @@ class TopKCases : public OpCases {
             append(values, Bounded(-kInfinity));
             append(ids, Bounded(0, kInfinity));
             append(values, Bounded(0, kInfinity));
-            append(ids, Bounded(kNever));
+            append(ids, Bounded(kTopKNever));
           }
           continue;
         }
@@ -303,7 +303,7 @@ class TopKCases : public OpCases {
           if (chosen < by_position.late_from) key[id] = -kInfinity;
         for (uint32_t i = 0; i < forbidden_that_count; ++i) {
           const uint32_t id = forbidden[row * by_row + i];
-          if (id != kNever) key[id] = -kInfinity;
+          if (id != kTopKNever) key[id] = -kInfinity;
         }
         if (forced) {
           std::ranges::fill(key, -kInfinity);
