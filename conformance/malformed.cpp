@@ -12,10 +12,9 @@
 namespace mulciber::conformance {
 namespace {
 
-using Path = std::filesystem::path;
-
-CaseResult judge(Device& device, const ModelsUnderTest& models, const Path& path, bool control,
-                 const RunOptions& options) {
+CaseResult judge_malformed(Device& device, const ModelsUnderTest& models,
+                           const std::filesystem::path& path, bool control,
+                           const RunOptions& options) {
   return guarded([&]() -> CaseResult {
     CaseResult result;
     try {
@@ -39,7 +38,7 @@ CaseResult judge(Device& device, const ModelsUnderTest& models, const Path& path
   });
 }
 
-std::string case_name(std::string name) {
+std::string malformed_case_name(std::string name) {
   for (char& letter : name) {
     const auto byte = static_cast<unsigned char>(letter);
     letter = std::isalnum(byte) ? static_cast<char>(std::tolower(byte)) : '_';
@@ -49,7 +48,8 @@ std::string case_name(std::string name) {
 
 }  // namespace
 
-std::vector<SuiteCase> load_malformed(const Path& manifest, const ModelsUnderTest& models) {
+std::vector<SuiteCase> load_malformed(const std::filesystem::path& manifest,
+                                      const ModelsUnderTest& models) {
   const Json document = read_json(manifest);
   if (!document.is_object() || !document.contains("entries") || !document["entries"].is_array()) {
     throw ModelError(manifest.string(), "has no list `entries`",
@@ -58,15 +58,16 @@ std::vector<SuiteCase> load_malformed(const Path& manifest, const ModelsUnderTes
   std::vector<SuiteCase> cases;
   for (const Json& entry : document["entries"]) {
     try {
-      const Path path = manifest.parent_path() / entry.at("path").get<std::string>();
+      const std::filesystem::path path =
+          manifest.parent_path() / entry.at("path").get<std::string>();
       const bool control =
           entry.value("expectation", std::string()).find("control") != std::string::npos;
       SuiteCase c;
-      c.name = case_name(entry.at("path"));
+      c.name = malformed_case_name(entry.at("path"));
       c.op = "malformed";
       c.must_pass = true;
       c.run = [path, control, &models](Device& device, const RunOptions& options) {
-        return judge(device, models, path, control, options);
+        return judge_malformed(device, models, path, control, options);
       };
       cases.push_back(std::move(c));
     } catch (const Json::exception& error) {

@@ -17,7 +17,7 @@
 namespace mulciber::conformance {
 namespace {
 
-constexpr uint64_t kGuardBytes = 256;
+constexpr uint64_t kModelGuardBytes = 256;
 constexpr uint32_t kMaxNewTokens = 12;  // per search
 
 /// Random ids, equal everywhere, and the end of text.
@@ -73,8 +73,8 @@ bool is_clean(Status status) {
 /// whole allocations, not between the tensors of an arena, and only the first and last run have
 /// fresh poison.
 template <typename Run, typename Verdict>
-CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOptions& options,
-                    Run&& run, Verdict&& judge) {
+CaseResult run_repeatedly(Device& device, const ModelsUnderTest& models, const RunOptions& options,
+                          Run&& run, Verdict&& judge) {
   return guarded([&]() -> CaseResult {
     const std::unique_ptr<TranslationFiles> files = models.bundled_translation();
     if (!files) return {Status::kNotSupported, "the bundled model is not beside this program"};
@@ -88,7 +88,7 @@ CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOpti
       if (fresh) {
         model.reset();
         model = std::make_unique<GuardedModel>(device, *files,
-                                               kGuardBytes * (1 + (options.seed + i) % 7));
+                                               kModelGuardBytes * (1 + (options.seed + i) % 7));
       }
       CpuTensor got = run(opened, *model->model);
       if (options.fault != Fault::kNone) {
@@ -116,7 +116,7 @@ CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOpti
     for (const Order& order : options.orders) {
       const OrderScope scope(device, order);
       model.reset();
-      model = std::make_unique<GuardedModel>(device, *files, kGuardBytes);
+      model = std::make_unique<GuardedModel>(device, *files, kModelGuardBytes);
       CpuTensor got = run(opened, *model->model);
       if (options.fault == Fault::kOrder) corrupt(got);
       result.orders.push_back(name_of(order));
@@ -139,7 +139,7 @@ CaseResult repeated(Device& device, const ModelsUnderTest& models, const RunOpti
 
 CaseResult forward_case(Device& device, const ModelsUnderTest& models, const RunOptions& options,
                         const std::vector<uint32_t>& source, const std::vector<uint32_t>& target) {
-  return repeated(
+  return run_repeatedly(
       device, models, options,
       [&](const Opened& opened, LoadedTranslation& model) {
         return model.logits(source, fed_with(opened, target));
@@ -211,7 +211,7 @@ std::vector<uint32_t> search_reference(const Opened& opened, const std::vector<u
 
 CaseResult search_case(Device& device, const ModelsUnderTest& models, const RunOptions& options,
                        const std::vector<uint32_t>& source, uint32_t beams) {
-  return repeated(
+  return run_repeatedly(
       device, models, options,
       [&](const Opened&, LoadedTranslation& model) {
         return u32_tensor(model.search(source, beams, kMaxNewTokens));

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kGuardBytes = 256;
+constexpr uint64_t kReproGuardBytes = 256;
 constexpr uint64_t kAlignment = 256;
 // Represents the only buffer of the repro; nothing is made on the device.
 const VkBuffer kBuffer = reinterpret_cast<VkBuffer>(uintptr_t{1});
@@ -76,12 +76,12 @@ class Planned {
       tensor.shape = input.shape;
       tensor.type = input.type;
       tensor.view.buffer = kBuffer;
-      tensor.view.offset = at + kGuardBytes + random() % 16 * step;
+      tensor.view.offset = at + kReproGuardBytes + random() % 16 * step;
       tensor.view.size = round_up(std::max<uint64_t>(4, tensor.bytes()), 4);
-      at = round_up(tensor.view.offset + tensor.view.size + kGuardBytes, kAlignment);
+      at = round_up(tensor.view.offset + tensor.view.size + kReproGuardBytes, kAlignment);
       inputs.push_back(tensor);
     }
-    builder.set_guard(kGuardBytes);
+    builder.set_guard(kReproGuardBytes);
     if (row) builder.force(*row);
     outputs = op_case.build(builder, inputs);
     for (const Tensor& output : outputs) builder.keep(output);

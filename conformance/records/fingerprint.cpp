@@ -53,7 +53,7 @@ void add_module(Fnv1a& hash, std::span<const uint32_t> words) {
 
 std::string hex(const Fnv1a& hash) { return fmt::format("{:016x}", hash.value()); }
 
-void add_rows(Fingerprint& f) {
+void add_row_hashes(Fingerprint& f) {
   for (const Kernel& row : kernels()) {
     Fnv1a one;
     add_module(one, row.spirv);
@@ -147,7 +147,7 @@ Fingerprint fingerprint_of(const Device& device, const RunOptions& options) {
   f.suite_version = suite_version();
   f.git_revision = git_revision();
   f.glslang_version = describe_shader_compilers();
-  add_rows(f);
+  add_row_hashes(f);
   f.seed = options.seed;
   f.repeats = options.repeats;
   f.validated = device.options().validate;

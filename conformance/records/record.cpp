@@ -19,8 +19,8 @@ namespace mulciber::conformance {
 namespace {
 
 // JSON has no infinity; an output that is NaN where a number is expected has an infinite error.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-double number(const Json& object, const char* name) {
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double json_number(const Json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) return 0;
   return found->is_null() ? std::numeric_limits<double>::infinity() : found->get<double>();
@@ -73,7 +73,7 @@ Status status_of(const Json& object, const char* name) {
   return *status;
 }
 
-Fingerprint fingerprint_of(const Json& line) {
+Fingerprint fingerprint_of_line(const Json& line) {
   const Json& json = line.at("fingerprint");
   Fingerprint f;
   visit_members(f, [&](const char* name, auto& value) { read(json, name, value); });
@@ -90,8 +90,8 @@ CaseRecord case_of(const Json& line) {
   read(line, "types", r.types);
   r.result.status = status_of(line, "status");
   read(line, "detail", r.result.detail);
-  r.result.worst_error = number(line, "worst_error");
-  r.result.nmse = number(line, "nmse");
+  r.result.worst_error = json_number(line, "worst_error");
+  r.result.nmse = json_number(line, "nmse");
   read(line, "repeats", r.result.repeats);
   read(line, "orders", r.result.orders);
   read(line, "seconds", r.result.seconds);
@@ -158,8 +158,8 @@ std::string to_line(const CaseRecord& r) {
                {"row", r.row},
                {"types", r.types},
                {"status", name_of(r.result.status)},
-               {"worst_error", number(r.result.worst_error)},
-               {"nmse", number(r.result.nmse)},
+               {"worst_error", json_number(r.result.worst_error)},
+               {"nmse", json_number(r.result.nmse)},
                {"repeats", r.result.repeats},
                {"seconds", r.result.seconds}};
   if (!r.result.orders.empty()) json["orders"] = r.result.orders;
@@ -179,7 +179,7 @@ std::string summary_line(const std::vector<CaseRecord>& cases, double seconds) {
 }
 
 Fingerprint read_fingerprint(std::string_view line, const std::string& where) {
-  return with_line(line, where, fingerprint_of);
+  return with_line(line, where, fingerprint_of_line);
 }
 
 CaseRecord read_case(std::string_view line, const std::string& where) {
@@ -205,7 +205,7 @@ RunRecord read_run(const std::filesystem::path& file) {
         throw ModelError("", "the first line of a run, and no other, is its fingerprint", "");
       }
       if (kind == "run") {
-        run.fingerprint = fingerprint_of(json);
+        run.fingerprint = fingerprint_of_line(json);
       } else if (kind == "case") {
         CaseRecord record = case_of(json);
         const auto [place, added] = places.try_emplace(record.name, run.cases.size());

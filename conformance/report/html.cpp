@@ -21,7 +21,7 @@ const char* const kScript =
 #include "report/page/page.js.inc"
     ;
 
-std::string escaped(const std::string& text) {
+std::string html_escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
     switch (c) {
@@ -54,7 +54,7 @@ std::string meta() {
   return json_for_script(nlohmann::json{{"statuses", statuses}, {"ops", ops}}.dump());
 }
 
-const char* name_of(Tone tone) {
+const char* tone_name(Tone tone) {
   switch (tone) {
     case Tone::kGood: return "good";
     case Tone::kBad: return "bad";
@@ -69,9 +69,9 @@ std::string to_html(const RunRecord& run, const RunRecord* other) {
   const RunVerdict verdict = verdict_of(run);
   const TemplateText texts[] = {{"STYLE", kStyle},
                                 {"SCRIPT", kScript},
-                                {"TITLE", escaped(title_of(run.fingerprint))},
-                                {"TONE", name_of(verdict.tone)},
-                                {"VERDICT", escaped(verdict.sentence)},
+                                {"TITLE", html_escaped(title_of(run.fingerprint))},
+                                {"TONE", tone_name(verdict.tone)},
+                                {"VERDICT", html_escaped(verdict.sentence)},
                                 {"META", meta()},
                                 {"RUN", lines_of(run)},
                                 {"OTHER", other ? lines_of(*other) : ""}};

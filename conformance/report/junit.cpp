@@ -10,7 +10,7 @@ namespace mulciber::conformance {
 namespace {
 
 /// Escapes an attribute or text. XML 1.0 cannot represent most control characters.
-std::string escaped(const std::string& text) {
+std::string xml_escaped(const std::string& text) {
   std::string out;
   for (unsigned char c : text) {
     switch (c) {
@@ -51,13 +51,13 @@ struct Suite {
     ++tests;
     seconds += time;
     cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\"",
-                         escaped(class_name), escaped(name), time);
+                         xml_escaped(class_name), xml_escaped(name), time);
     if (outcome == Outcome::kPassed && message.empty()) {
       cases += "/>\n";
       return;
     }
     cases += ">\n";
-    const std::string text = escaped(message);
+    const std::string text = xml_escaped(message);
     switch (outcome) {
       case Outcome::kPassed:
         cases += fmt::format("      <system-out>{}</system-out>\n", text);
@@ -122,8 +122,8 @@ std::string to_junit(const RunRecord& run) {
   }
   std::string properties = "    <properties>\n";
   for (const auto& [name, value] : facts_of(run.fingerprint)) {
-    properties +=
-        fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", escaped(name), escaped(value));
+    properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", xml_escaped(name),
+                              xml_escaped(value));
   }
   properties += "    </properties>\n";
 
@@ -137,8 +137,8 @@ std::string to_junit(const RunRecord& run) {
     all.seconds += suite.seconds;
     body +=
         fmt::format("  <testsuite name=\"mulciber.{}\" {} timestamp=\"{}\">\n{}{}  </testsuite>\n",
-                    escaped(suite.op), suite.counts(), escaped(run.fingerprint.started), properties,
-                    suite.cases);
+                    xml_escaped(suite.op), suite.counts(), xml_escaped(run.fingerprint.started),
+                    properties, suite.cases);
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mulciber conform\" "

@@ -15,9 +15,7 @@
 namespace mulciber::conformance {
 namespace {
 
-using Path = std::filesystem::path;
-
-std::string case_name(std::string name) {
+std::string vector_case_name(std::string name) {
   for (char& letter : name) {
     const auto byte = static_cast<unsigned char>(letter);
     letter = std::isalnum(byte) || letter == '.' || letter == '_'
@@ -29,13 +27,13 @@ std::string case_name(std::string name) {
 
 }  // namespace
 
-std::vector<SuiteCase> load_vectors(const Path& path) {
+std::vector<SuiteCase> load_vectors(const std::filesystem::path& path) {
   const Json document = read_json(path);
   if (!document.is_object() || !document.contains("cases") || !document["cases"].is_array()) {
     throw ModelError(path.string(), "has no list `cases`",
                      "see docs/reference/conformance-vectors.md for the format");
   }
-  Path tensors = path;
+  std::filesystem::path tensors = path;
   std::unique_ptr<const SafetensorsFile> file;
   std::vector<SuiteCase> cases;
   for (const Json& entry : document["cases"]) {
@@ -46,7 +44,7 @@ std::vector<SuiteCase> load_vectors(const Path& path) {
                                                                      : missing_of_recurrent(entry);
       for (DataType type : {DataType::kF32, DataType::kF16}) {
         SuiteCase c;
-        c.name = case_name(name);
+        c.name = vector_case_name(name);
         c.op = "vectors";
         c.types = name_of(type);
         c.must_pass = true;
