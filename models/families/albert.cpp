@@ -1,3 +1,4 @@
+// ALBERT: BERT whose layers share weights in groups, and whose embeddings are narrower.
 #include "models/families/encoder_family.h"
 
 namespace mulciber {

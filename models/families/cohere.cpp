@@ -1,3 +1,4 @@
+// Cohere's Command models: parallel sublayers with one norm; Cohere 2 has layers without RoPE.
 #include <nlohmann/json.hpp>
 
 #include "models/families/families.h"

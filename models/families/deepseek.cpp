@@ -1,3 +1,4 @@
+// DeepSeek V2 and V3: multi-head latent attention, group-limited routing, shared experts.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

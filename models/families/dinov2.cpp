@@ -1,3 +1,4 @@
+// DINOv2: a vision transformer with LayerScale, optional SwiGLU, and images of any size.
 #include "models/families/vision_family.h"
 
 namespace mulciber {

@@ -1,3 +1,4 @@
+// Falcon: multi-query or grouped attention, parallel sublayers, plain feed-forward networks.
 #include <nlohmann/json.hpp>
 
 #include "models/families/families.h"

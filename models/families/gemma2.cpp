@@ -1,3 +1,4 @@
+// Gemma 2: soft caps, alternating windows, norms around sublayers; also shared parts of gemma.h.
 #include "models/families/gemma.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Gemma 3: QK-norm, and windows with a RoPE base of their own in five of six layers.
 #include <nlohmann/json.hpp>
 
 #include "models/families/gemma.h"

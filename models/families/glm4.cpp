@@ -1,3 +1,4 @@
+// GLM-4-0414: norms before and after each sublayer, and RoPE on half of each head.
 #include "models/families/families.h"
 
 namespace mulciber {

@@ -1,3 +1,4 @@
+// GPT-2: learned positions, layer norms, plain feed-forward networks, transposed matrices.
 #include <cmath>
 
 #include <fmt/format.h>

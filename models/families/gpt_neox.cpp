@@ -1,3 +1,4 @@
+// GPT-NeoX and Pythia: parallel sublayers with a layer norm each, and partial RoPE.
 #include <nlohmann/json.hpp>
 
 #include "models/families/families.h"

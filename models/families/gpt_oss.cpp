@@ -1,3 +1,4 @@
+// gpt-oss: experts with biases and clamped gates, attention sinks, alternating windows.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// GPT-J: parallel sublayers with one layer norm, partial RoPE, and an output bias.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// Granite 3: Llama with multipliers of embeddings, scores, residual branches and logits.
 #include "models/families/families.h"
 
 namespace mulciber {

@@ -1,3 +1,4 @@
+// Llama, the common decoder, and Mistral, whose first models have a sliding window.
 #include "models/families/families.h"
 
 namespace mulciber {

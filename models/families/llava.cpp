@@ -1,3 +1,4 @@
+// LLaVA: a CLIP or SigLIP tower, two projections, and a decoder that text_config names.
 #include <fmt/format.h>
 
 #include "models/families/vision_family.h"

@@ -1,3 +1,4 @@
+// Mamba and Falcon Mamba: selective state-space layers; Falcon Mamba normalizes dt, B and C.
 #include <nlohmann/json.hpp>
 
 #include "models/families/families.h"

@@ -1,3 +1,4 @@
+// Marian: BART's layout with sinusoidal positions; decoding starts with the padding token.
 #include "models/families/encoder_decoder_family.h"
 
 namespace mulciber {

@@ -1,3 +1,4 @@
+// Mixtral: Mistral with a mixture of experts in place of the feed-forward network.
 #include <algorithm>
 
 #include "models/families/families.h"

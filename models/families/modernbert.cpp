@@ -1,3 +1,4 @@
+// ModernBERT: pre-norm, RoPE, gated feed-forward networks, and windows in two of three layers.
 #include <nlohmann/json.hpp>
 
 #include "models/families/encoder_family.h"

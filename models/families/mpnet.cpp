@@ -1,3 +1,4 @@
+// MPNet: BERT with T5's relative position bias and without token types.
 #include "models/families/encoder_family.h"
 
 namespace mulciber {

@@ -1,3 +1,4 @@
+// Nomic BERT: BERT with RoPE and gated feed-forward networks, without biases.
 #include "models/families/encoder_family.h"
 
 namespace mulciber {

@@ -1,3 +1,4 @@
+// OLMo: layer norms without weights, and queries, keys and values clipped.
 #include "models/families/families.h"
 
 namespace mulciber {

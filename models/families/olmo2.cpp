@@ -1,3 +1,4 @@
+// OLMo 2: norms after each sublayer, and QK-norm over all heads together.
 #include "models/families/families.h"
 
 namespace mulciber {

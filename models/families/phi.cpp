@@ -1,3 +1,4 @@
+// Phi 1, 1.5 and 2: parallel sublayers with one layer norm, partial RoPE, and an output bias.
 #include "models/families/families.h"
 
 namespace mulciber {

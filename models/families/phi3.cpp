@@ -1,3 +1,4 @@
+// Phi-3 and Phi-4: fused QKV and gate-up matrices, LongRoPE, and a sliding window.
 #include "models/families/families.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// Qwen 1.5 and 2 with experts: a shared expert with a sigmoid gate beside the routed ones.
 #include "models/families/experts_config.h"
 #include "models/families/qwen2.h"
 

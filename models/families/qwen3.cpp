@@ -1,3 +1,4 @@
+// Qwen 3: Qwen 2 with QK-norm, and without biases of queries, keys and values.
 #include "models/families/qwen2.h"
 
 namespace mulciber {

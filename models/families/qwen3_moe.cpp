@@ -1,3 +1,4 @@
+// Qwen 3 with a mixture of experts, none of them shared.
 #include <nlohmann/json.hpp>
 
 #include "models/families/experts_config.h"

@@ -1,3 +1,4 @@
+// SmolLM3: Llama without RoPE in every fourth layer.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// StableLM: layer norms with biases, and RoPE on a quarter of each head.
 #include <nlohmann/json.hpp>
 
 #include "models/families/families.h"

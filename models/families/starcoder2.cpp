@@ -1,3 +1,4 @@
+// StarCoder2: layer norms, biases, a sliding window, and plain feed-forward networks.
 #include "models/families/families.h"
 
 namespace mulciber {
