@@ -38,7 +38,6 @@ class Weights {
   const Tensor& operator[](const std::string& name) const;
   /// The tensors of a weight whose sources may differ in type; each holds the next rows.
   const std::vector<Tensor>& segments(const std::string& name) const;
-  bool has(const std::string& name) const { return tensors_.count(name) > 0; }
   uint64_t bytes() const { return bytes_; }
   /// Name in the file of the first weight that holds NaN or infinity. Reads all weights back.
   std::optional<std::string> first_not_finite(Device& device) const;
