@@ -60,8 +60,10 @@ inline std::shared_ptr<const OpenModel> windowed_model() {
 }
 
 inline BatchGenerator batch_of(uint32_t sequences, uint32_t context = 96,
-                               KeyValueStorage storage = KeyValueStorage::kF16) {
+                               KeyValueStorage storage = KeyValueStorage::kF16,
+                               uint32_t steps_per_submission = 0) {
   BatchGeneratorOptions options;
+  options.steps_per_submission = steps_per_submission;
   options.generator.context = context;
   options.generator.sequences = sequences;
   options.generator.key_values = storage;

@@ -46,6 +46,10 @@ struct BatchGeneratorOptions {
     uint32_t draft_rows = 0;
     [[deprecated("use draft_rows")]] uint32_t proposal_rows;
   };
+  /// Most decode steps in one submission, at most 32; 0: chosen for the device. Several are
+  /// submitted while no request waits or is prefilled, for sequences without grammar, log
+  /// probabilities and draft tokens. Completions do not depend on it.
+  uint32_t steps_per_submission = 0;
 };
 
 /// A token of a completion.

@@ -65,6 +65,7 @@ struct BatchGenerator::Impl : SharedGenerator {
   BatchGeneratorStatistics statistics;
   uint32_t context = 0;
   uint32_t draft_rows = 0;  // rows for draft tokens in a step, at most
+  uint32_t most_steps = 1;  // decode steps in a submission
   uint64_t next_number = 1;
   uint64_t parts = 0;  // prompt chunks fed so far
 
@@ -108,6 +109,9 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// Moves decoding sequences to the first slots, where a step over few of them costs less.
   void close_ranks();
   bool decode();
+  /// Decode steps that one submission takes: several where no sequence waits for a step to end, and
+  /// nothing about the next one depends on the CPU. Reserves pages for them.
+  uint32_t steps_together(std::span<const uint32_t> decoding);
   /// Most draft tokens behind a sequence, by its settings and limits.
   uint32_t most_draft_tokens(uint32_t slot) const;
   /// Draft tokens behind each decoding sequence, from the draft model or by prompt lookup. rows:

@@ -74,6 +74,12 @@ void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<con
   slots.emplace(*device, language->network(), shape, loading.memory_limit);
   by_slot.resize(shape.slots);
   draft_rows = options.draft_rows > 0 ? options.draft_rows : shape.slots;
+  const uint32_t asked_steps = options.steps_per_submission;
+  if (asked_steps > SequenceSlots::kMostSteps)
+    throw SettingError("BatchGeneratorOptions::steps_per_submission",
+                       fmt::format("is {}", asked_steps),
+                       fmt::format("ask for at most {}", SequenceSlots::kMostSteps));
+  most_steps = asked_steps > 0 ? asked_steps : device->capabilities().tuning.steps_per_submission;
   statistics.pages = slots->pages_left();
   statistics.page_tokens = slots->page_tokens();
   statistics.weight_bytes = model->weight_bytes();

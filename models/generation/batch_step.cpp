@@ -36,12 +36,40 @@ bool BatchGenerator::Impl::decode() {
     if (by_slot[slot].decodes) decoding.push_back(slot);
   if (decoding.empty()) return false;
   const std::vector<SequenceSlots::Draft> drafts = drafts_to_verify(decoding);
-  const std::vector<SequenceSlots::Choice> choices = slots->step(decoding, drafts);
-  ++statistics.steps;
-  statistics.row_steps += decoding.size();
-  for (size_t i = 0; i < decoding.size(); ++i) take(decoding[i], choices[i]);
+  const uint32_t count = drafts.empty() ? steps_together(decoding) : 1;
+  const std::vector<SequenceSlots::Choice> choices =
+      count > 1 ? slots->steps(decoding, count) : slots->step(decoding, drafts);
+  statistics.steps += count;
+  statistics.row_steps += uint64_t{count} * decoding.size();
+  for (size_t i = 0; i < decoding.size(); ++i) {
+    const uint32_t slot = decoding[i];
+    take(slot, choices[i]);
+    for (uint32_t step = 1; step < count && by_slot[slot].decodes; ++step)
+      take(slot, slots->follow(slot).value());
+  }
   for (const SequenceSlots::Draft& some : drafts) follow(some);
   return true;
+}
+
+uint32_t BatchGenerator::Impl::steps_together(std::span<const uint32_t> decoding) {
+  const bool prefills =
+      std::ranges::any_of(by_slot, [](const Slot& one) { return one.sequence && !one.decodes; });
+  if (most_steps == 1 || prefills || !waiting.empty()) return 1;
+  uint32_t count = most_steps;
+  for (const uint32_t slot : decoding) {
+    const BatchSequence& sequence = *by_slot[slot].sequence;
+    const BatchRequest& request = sequence.request;
+    const auto said = static_cast<uint32_t>(sequence.completion.so_far().ids.size());
+    const bool drafts = request.prompt_lookup > 0 || (draft_model && request.draft);
+    const bool replays = sequence.replayed < said;
+    if (sequence.grammar || request.log_probabilities || drafts || replays) return 1;
+    count = std::min(count, context - slots->length(slot));
+    if (request.max_new_tokens > 0) count = std::min(count, request.max_new_tokens - said);
+  }
+  // Where pages are scarce, no sequence is preempted for later steps.
+  const bool fits =
+      std::ranges::all_of(decoding, [&](uint32_t slot) { return slots->reserve(slot, count); });
+  return fits ? count : 1;
 }
 
 uint32_t BatchGenerator::Impl::most_draft_tokens(uint32_t slot) const {

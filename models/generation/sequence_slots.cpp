@@ -124,7 +124,7 @@ void SequenceSlots::set_mask(uint32_t slot, std::span<const uint32_t> mask) {
   push(own.word, own.word + 1 + mask.size());
 }
 
-void SequenceSlots::run(const RowsPass& pass) {
+void SequenceSlots::run(const RowsPass& pass, uint32_t times) {
   Program& program = programs_.built(pass).program;
   // Words that change with each pass stand before the history, which is written when a sequence
   // begins. The ids of a chunk of a prompt stand before all of them.
@@ -135,7 +135,7 @@ void SequenceSlots::run(const RowsPass& pass) {
   if (std::exchange(changed_, false))
     push(state_.layout().last.word, state_.layout().state.history.word);
   push_changes();
-  program.run();
+  state_.device().wait(program.submit(times));
 }
 
 uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
@@ -211,7 +211,8 @@ SequenceSlots::Choice SequenceSlots::shown_choice(const RowsPass& pass, uint32_t
                                                   uint32_t count) const {
   const SampleStateLayout seen = part_of(state_.layout(), pass.first, pass.rows).state;
   const auto* shown = state_.progress();
-  if (shown[seen.progress_stopped(row - pass.first)] == SAMPLE_NOT_FINITE) return std::nullopt;
+  // A row whose logits are not finite chooses nothing.
+  if (shown[seen.progress_count(row - pass.first)] <= count) return std::nullopt;
   return shown[seen.progress_token(row - pass.first, count)];
 }
 
@@ -264,6 +265,30 @@ std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t>
   std::vector<Choice> choices;
   for (const uint32_t slot : slots) choices.push_back(take_choice(pass, slot));
   for (const Draft& some : drafts) take_back(pass, some);
+  return choices;
+}
+
+std::vector<SequenceSlots::Choice> SequenceSlots::steps(std::span<const uint32_t> slots,
+                                                        uint32_t count) {
+  for (const uint32_t slot : slots)
+    if (!reserve(slot, count)) refuse_room();
+  const RowsPass pass = {
+      0, step_slots(*std::ranges::max_element(slots) + 1), shape_.slots, {.length = 1}};
+  run(pass, count);
+  std::vector<Choice> choices;
+  for (const uint32_t slot : slots) {
+    const uint32_t first = state_.words().get(state_.layout().state.counts, slot);
+    choices.push_back(take_choice(pass, slot));
+    // Each later choice stands behind one that the sequence made itself.
+    std::vector<Checked::Token>& left = checked_[slot].left;
+    Choice before = choices.back();
+    for (uint32_t i = 1; i < count && before; ++i) {
+      const Choice behind = shown_choice(pass, slot, first + i);
+      left.push_back({*before, slot, behind});
+      before = behind;
+    }
+    std::ranges::reverse(left);
+  }
   return choices;
 }
 

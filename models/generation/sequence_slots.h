@@ -112,9 +112,14 @@ class SequenceSlots {
   /// Runs a decode step. Returns the next id of every sequence in `slots`, which have chosen one
   /// before. There must be room for draft tokens as well.
   std::vector<Choice> step(std::span<const uint32_t> slots, std::span<const Draft> drafts = {});
-  /// After a step: the choice behind the next draft token, to the bits of a step that feeds it, if
+  /// Runs `count` decode steps, at most kMostSteps, in one submission, and returns what step()
+  /// returns; follow() then gives the choices of the later steps. No sequence has a mask or keeps
+  /// logits, and each has room in its context for `count` tokens more.
+  std::vector<Choice> steps(std::span<const uint32_t> slots, uint32_t count);
+  static constexpr uint32_t kMostSteps = 32;
+  /// After step(): the choice behind the next draft token, to the bits of a step that feeds it, if
   /// the sequence chose that draft token itself; nothing where it chose another, or no draft token
-  /// is left.
+  /// is left. After steps(): the choice of the next step.
   std::optional<Choice> follow(uint32_t slot);
   /// Replaces the id that a slot chose last.
   void replace_choice(uint32_t slot, uint32_t id);
@@ -151,7 +156,7 @@ class SequenceSlots {
   /// The passes that take most memory.
   static std::vector<RowsPass> planned_passes(const DecoderNetwork& network,
                                               const SlotShape& shape);
-  void run(const RowsPass& pass);
+  void run(const RowsPass& pass, uint32_t times = 1);
   /// The choice of a row of a pass behind `count` tokens.
   Choice shown_choice(const RowsPass& pass, uint32_t row, uint32_t count) const;
   /// The last choice of a slot in a pass, which the CPU's copy of control takes over.

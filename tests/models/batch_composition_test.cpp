@@ -117,6 +117,54 @@ TEST_CASE("A step computes of a sequence the same bits, however many take part")
   check_composition(fixtures / "gguf/tiny-Q8_0.gguf", {.fast_activations = true});
 }
 
+TEST_CASE("Several steps in a submission change no completion") {
+  std::mt19937 random(11);
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 9; ++i) {
+    requests.push_back(some_request(random));
+    // Log probabilities are read after every step.
+    requests.back().log_probabilities = std::nullopt;
+    // One ends by a text, others where the context ends; a third of the limits is no multiple.
+    if (i == 3) requests.back().stop = {" the"};
+    if (i > 6) requests.back().max_new_tokens = 0;
+  }
+  std::vector<Told> alone;
+  for (const BatchRequest& request : requests) alone.push_back(answer_alone(request, 4));
+  for (const uint32_t steps : {3u, 32u}) {
+    BatchGenerator batch = batch_of(4, 96, KeyValueStorage::kF16, steps);
+    std::vector<Told> told(requests.size());
+    for (size_t i = 0; i < told.size(); ++i) {
+      submit(batch, requests[i], told[i]);
+      if (i % 2 == 0) batch.step();
+    }
+    while (batch.step()) {
+    }
+    for (size_t i = 0; i < told.size(); ++i) {
+      INFO(steps << " steps, request " << i);
+      CHECK(told[i].ids == alone[i].ids);
+      CHECK(told[i].text == alone[i].text);
+      REQUIRE(told[i].end);
+      CHECK(told[i].end->end == alone[i].end->end);
+    }
+  }
+
+  // Of 40 tokens the prompt's pass chooses the first.
+  BatchRequest request = {.prompt = "The red hammer", .max_new_tokens = 40, .ignore_end = true};
+  BatchGenerator batch = batch_of(2, 96, KeyValueStorage::kF16, 13);
+  Told told;
+  submit(batch, request, told);
+  REQUIRE(batch.step());
+  const uint64_t waits = shared_device().counters().cpu_waits;
+  while (batch.step()) {
+  }
+  CHECK(told.ids.size() == 40);
+  CHECK(batch.statistics().steps == 39);
+  CHECK(shared_device().counters().cpu_waits - waits < 13);
+  BatchGeneratorOptions options;
+  options.steps_per_submission = 33;
+  CHECK_THROWS_AS(BatchGenerator(shared_handle(), small_model(), options), SettingError);
+}
+
 TEST_CASE("What prompts begin with is computed once, and answers stay as they were") {
   const std::string system = "The old house and the red box and the nails in it, the blue hammer: ";
   BatchRequest request;
