@@ -123,47 +123,47 @@ gpu_rows() {
 # Whole models of the kinds that the repository has, and those of the fixtures.
 gpu_models() {
   local fixtures=${MULCIBER_FIXTURES:-}
-  check "gpu: a language model begins, tuned" gpu_tunes_quietly generate -v -m tests/data/gemma3 --context 64 \
+  begin "gpu: a language model begins, tuned" gpu_tunes_quietly generate -v -m tests/data/gemma3 --context 64 \
     --ignore-end -p "The red hammer" -n 4
-  check "gpu: values of a language model" gpu_values tests/data/gemma3
-  check "gpu: values of a translator" gpu_values tests/data/marian
-  check "gpu: values of an encoder" gpu_values tests/data/roberta_cls
-  check "gpu: values of a vision model" gpu_values tests/data/deit
-  check "gpu: a translator translates" gpu_translates
-  check "gpu: an image is classified" gpu_classifies
-  check "gpu: a line is read" gpu_reads
+  begin "gpu: values of a language model" gpu_values tests/data/gemma3
+  begin "gpu: values of a translator" gpu_values tests/data/marian
+  begin "gpu: values of an encoder" gpu_values tests/data/roberta_cls
+  begin "gpu: values of a vision model" gpu_values tests/data/deit
+  begin "gpu: a translator translates" gpu_translates
+  begin "gpu: an image is classified" gpu_classifies
+  begin "gpu: a line is read" gpu_reads
   if [[ -z $fixtures ]]; then
     skip "gpu: language models in blocks, speech: there are no fixtures"
     return
   fi
-  check "gpu: a language model in blocks begins, tuned" gpu_tunes_quietly generate -v \
+  begin "gpu: a language model in blocks begins, tuned" gpu_tunes_quietly generate -v \
     -m "$fixtures/gguf/tiny-Q4_0.gguf" --context 64 --raw --ignore-end -p "The red hammer" -n 4
-  check "gpu: values of a speech model" gpu_values "$fixtures/models/whisper"
+  begin "gpu: values of a speech model" gpu_values "$fixtures/models/whisper"
 }
 
 gpu_more_models() {
   local fixtures=${MULCIBER_FIXTURES:-} name
   printf 'The red hammer and the %d blue nails are here. ' {1..12} >"$gpu_cache/text"
-  check "gpu: the tuner's measurements, f32" gpu_tuned 20 tests/data/gemma3
-  check "gpu: the tuner's measurements, f16" gpu_tuned 20 tests/data/gemma3 --half
-  check "gpu: the tuner over every op" gpu build/tests/conformance_tests --filenames-as-tags '[#tune_test]'
+  begin "gpu: the tuner's measurements, f32" gpu_tuned 20 tests/data/gemma3
+  begin "gpu: the tuner's measurements, f16" gpu_tuned 20 tests/data/gemma3 --half
+  begin "gpu: the tuner over every op" gpu build/tests/conformance_tests --filenames-as-tags '[#tune_test]'
   echo 'the red hammer and the blue nails' >"$gpu_cache/line"
-  check "gpu: scores" gpu_tunes_quietly score -m tests/data/gemma3 "$gpu_cache/line"
-  check "gpu: perplexity" gpu_tunes_quietly perplexity -m tests/data/gemma3 --context 64 "$gpu_cache/text"
-  check "gpu: a question of a chat" gpu_chats
+  begin "gpu: scores" gpu_tunes_quietly score -m tests/data/gemma3 "$gpu_cache/line"
+  begin "gpu: perplexity" gpu_tunes_quietly perplexity -m tests/data/gemma3 --context 64 "$gpu_cache/text"
+  begin "gpu: a question of a chat" gpu_chats
   for name in bahdanau luong dinov2 image_text_reader; do
-    check "gpu: values of $name" gpu_values "tests/data/$name"
+    begin "gpu: values of $name" gpu_values "tests/data/$name"
   done
   [[ -n $fixtures ]] || return 0
-  check "gpu: the tuner's measurements, blocks" gpu_tuned 20 "$fixtures/gguf/tiny-Q4_0.gguf"
+  begin "gpu: the tuner's measurements, blocks" gpu_tuned 20 "$fixtures/gguf/tiny-Q4_0.gguf"
   for name in bert gpt2 llama qwen3 t5 vit clip; do
-    check "gpu: values of $name" gpu_values "$fixtures/models/$name"
+    begin "gpu: values of $name" gpu_values "$fixtures/models/$name"
   done
   # Their weights have 16 bits, and matrix units round activations to f16: without those units the tolerance is that of
   # every other model.
   for name in llama_realistic marian_realistic; do
-    check "gpu: values of $name" gpu_values "$fixtures/models/$name" --tolerance 5e-2
-    check "gpu: values of $name without matrix units" gpu_values "$fixtures/models/$name" --limits no-coopmat
+    begin "gpu: values of $name" gpu_values "$fixtures/models/$name" --tolerance 5e-2
+    begin "gpu: values of $name without matrix units" gpu_values "$fixtures/models/$name" --limits no-coopmat
   done
 }
 
@@ -174,16 +174,18 @@ run_gpu() {
   fi
   gpu_cache=$(mktemp -d) gpu_order=0
   check "gpu: a discrete GPU of 32 lanes" gpu_device
-  check "gpu: the self-test begins" self_test_begins
+  begin "gpu: the self-test begins" self_test_begins
   gpu_models
-  check "gpu: the server" gpu_server
-  check "gpu: an application's task" gpu_application_task
+  begin "gpu: the server" gpu_server
+  begin "gpu: an application's task" gpu_application_task
+  if [[ $size == all ]]; then gpu_more_models; fi
+  settle
+  # These take all cores themselves.
   if [[ $size != all ]]; then
     check "gpu: an eighth of the rows" gpu_rows 0 0 8 head
     check "gpu: another eighth, subgroups descending" gpu_rows 1 4 8 tail
     leave_out "gpu: more models, the tuner whole, three quarters of the rows"
   else
-    gpu_more_models
     check "gpu: every row" gpu_rows 0 0 1 head
     check "gpu: every row, subgroups descending" gpu_rows 1 0 1 tail
   fi

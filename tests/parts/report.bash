@@ -10,16 +10,36 @@ leave_out() { left_out+=("$1"); }
 
 # check NAME COMMAND...: one test that passes when the command does; 77 means skipped.
 check() {
-  local name=$1 log status=0
-  log=$logs/${name//[^A-Za-z0-9]/-}.log
+  local name=$1 status=0
   shift
-  "$@" >"$log" 2>&1 </dev/null || status=$?
-  case $status in
+  "$@" >"$(log_of "$name")" 2>&1 </dev/null || status=$?
+  judge "$name" "$status"
+}
+log_of() { echo "$logs/${1//[^A-Za-z0-9]/-}.log"; }
+judge() {
+  case $2 in
     0) pass ;;
-    77) skip "$name: $(tail -n 1 "$log")" ;;
-    *) fail "$name"; tail -n 25 "$log" ;;
+    77) skip "$1: $(tail -n 1 "$(log_of "$1")")" ;;
+    *) fail "$1"; tail -n 25 "$(log_of "$1")" ;;
   esac
 }
+
+# begin NAME COMMAND...: a check that runs beside others, as many at once as there are cores. settle waits for all.
+begun=() begun_names=()
+begin() {
+  local name=$1
+  shift
+  while ((${#begun[@]} >= jobs)); do settle_first; done
+  (set +e && "$@") >"$(log_of "$name")" 2>&1 </dev/null &
+  begun+=($!) begun_names+=("$name")
+}
+settle_first() {
+  local status=0
+  wait "${begun[0]}" || status=$?
+  judge "${begun_names[0]}" "$status"
+  begun=("${begun[@]:1}") begun_names=("${begun_names[@]:1}")
+}
+settle() { while ((${#begun[@]} > 0)); do settle_first; done; }
 
 # minutes_are_left N: whether what takes N minutes ends within --minutes.
 minutes_are_left() { ((minutes == 0 || SECONDS + 60 * $1 <= 60 * minutes)); }
