@@ -55,6 +55,10 @@ MulciberStatus mulciber_completed(MulciberContext* context, MulciberTask* task, 
   return guarded(context, [&] { given_to(task, "task").task->completed(number); });
 }
 
+MulciberStatus mulciber_discard(MulciberContext* context, MulciberTask* task, uint64_t number) {
+  return guarded(context, [&] { given_to(task, "task").task->discard(number); });
+}
+
 MulciberStatus mulciber_step(MulciberContext* context, MulciberTask* task, double budget_us,
                              const MulciberSemaphores* semaphores, MulciberStep* to) {
   return guarded(context, [&] {

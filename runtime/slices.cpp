@@ -100,12 +100,22 @@ SlicedRun::~SlicedRun() {
     device_.vk().vkDestroyQueryPool(device_.handle(), pool, nullptr);
 }
 
-void SlicedRun::record_updates(VkCommandBuffer commands) const {
-  if (stage_->updates.empty() && stage_->inputs.empty()) return;
+const Stage* SlicedRun::current_stage() {
+  const uint64_t index = position_.stage - stages_ended_;
+  if (index == stages_.size()) {
+    std::optional<Stage> given = source_->next();
+    if (!given) return nullptr;
+    stages_.push_back(std::move(*given));
+  }
+  return &stages_[index];
+}
+
+void SlicedRun::record_updates(VkCommandBuffer commands, const Stage& stage) const {
+  if (stage.updates.empty() && stage.inputs.empty()) return;
   const DeviceFunctions& vk = device_.vk();
   // Earlier stages may still read the ranges that are written now.
   memory_barrier(vk, commands, kWritten, kTransfers);
-  for (const BufferUpdate& update : stage_->updates) {
+  for (const BufferUpdate& update : stage.updates) {
     const uint64_t bytes = update.words.size() * sizeof(uint32_t);
     for (uint64_t done = 0; done < bytes; done += kMostUpdateBytes) {
       vk.vkCmdUpdateBuffer(commands, update.to.buffer, update.to.offset + done,
@@ -113,52 +123,52 @@ void SlicedRun::record_updates(VkCommandBuffer commands) const {
                            reinterpret_cast<const std::byte*>(update.words.data()) + done);
     }
   }
-  copy_all(vk, commands, stage_->inputs);
+  copy_all(vk, commands, stage.inputs);
 }
 
-void SlicedRun::record_copies(VkCommandBuffer commands) const {
-  if (stage_->copies.empty()) return;
+void SlicedRun::record_copies(VkCommandBuffer commands, const Stage& stage) const {
+  if (stage.copies.empty()) return;
   const DeviceFunctions& vk = device_.vk();
   memory_barrier(vk, commands, kWritten, kTransfers);
-  copy_all(vk, commands, stage_->copies);
+  copy_all(vk, commands, stage.copies);
 }
 
 Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
   Slice slice;
   const double stretch = device_.slice_stretch();
+  const Position from = position_;
   double estimated_us = 0;  // estimate for the nodes
   NodeTimes times;
   const Node *begun = nullptr, *ended = nullptr;
   bool any = false;
   while (!cancelled_) {
-    if (!stage_) {
+    const Stage* stage = current_stage();
+    if (!stage) break;
+    if (!position_.begun) {
       // The time of copies and updates is not counted: a stage without nodes is small.
-      stage_ = source_->next();
-      if (!stage_) break;
-      node_ = 0;
-      record_updates(commands);
-      any = true;
+      record_updates(commands, *stage);
+      position_.begun = any = true;
     }
-    const size_t nodes = stage_->program ? stage_->program->nodes().size() : 0;
-    const size_t first = node_;
-    while (node_ < nodes && slice.dispatches < kMostNodes) {
-      const double us = stage_->program->recording().node_us(node_);
+    const size_t nodes = stage->program ? stage->program->nodes().size() : 0;
+    const size_t first = position_.node;
+    while (position_.node < nodes && slice.dispatches < kMostNodes) {
+      const double us = stage->program->recording().node_us(position_.node);
       if (slice.dispatches > 0 && stretch * (estimated_us + us) > budget_us) break;
       estimated_us += us;
       ++slice.dispatches;
-      ++node_;
+      ++position_.node;
     }
-    if (node_ > first) {
+    if (position_.node > first) {
       any = true;
-      if (!begun) begun = &stage_->program->nodes()[first];
-      ended = &stage_->program->nodes()[node_ - 1];
+      if (!begun) begun = &stage->program->nodes()[first];
+      ended = &stage->program->nodes()[position_.node - 1];
       if (!times.pool) times = begin_times(commands);
-      stage_->program->recording().record(commands, first, node_, times.pool ? &times : nullptr);
+      stage->program->recording().record(commands, first, position_.node,
+                                         times.pool ? &times : nullptr);
     }
-    if (node_ < nodes) break;
-    record_copies(commands);
-    stage_.reset();
-    ++stages_recorded_;
+    if (position_.node < nodes) break;
+    record_copies(commands, *stage);
+    position_ = {.stage = position_.stage + 1};
   }
   if (!any) return {};
   memory_barrier(device_.vk(), commands, kWritten, kAfterwards);
@@ -166,17 +176,16 @@ Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
   slice.number = ++slices_;
   slice.estimated_us = stretch * estimated_us;
   recorded_.push_back(
-      {slice.number, stages_recorded_, estimated_us, std::move(times), begun, ended});
+      {slice.number, position_.stage, from, estimated_us, std::move(times), begun, ended});
   return slice;
 }
 
-void SlicedRun::cancel() {
-  cancelled_ = true;
-  stage_.reset();
-}
+void SlicedRun::cancel() { cancelled_ = true; }
 
 void SlicedRun::restart() {
-  stages_recorded_ = 0;
+  stages_.clear();
+  stages_ended_ = 0;
+  position_ = {};
   cancelled_ = false;
 }
 
@@ -184,9 +193,37 @@ void SlicedRun::completed(uint64_t number) {
   uint64_t stages = 0;
   for (; !recorded_.empty() && recorded_.front().number <= number; recorded_.pop_front()) {
     stages = recorded_.front().stages;
+    slices_ended_ = recorded_.front().number;
     read_times(recorded_.front().times, recorded_.front().estimated_us);
   }
-  if (stages > 0) source_->ended(stages);
+  if (stages == 0) return;
+  for (; stages_ended_ < stages; ++stages_ended_) stages_.pop_front();
+  source_->ended(stages);
+}
+
+std::deque<SlicedRun::Recorded>::iterator SlicedRun::find_recorded(uint64_t number) {
+  return std::ranges::find(recorded_, number, &Recorded::number);
+}
+
+void SlicedRun::rewind(std::deque<Recorded>::iterator first) {
+  position_ = first->from;
+  for (auto slice = first; slice != recorded_.end(); ++slice) {
+    if (slice->times.pool) free_pools_.push_back(slice->times.pool);
+  }
+  recorded_.erase(first, recorded_.end());
+}
+
+void SlicedRun::discard(uint64_t number) {
+  const auto slice = find_recorded(number);
+  const auto refuse = [&](const char* problem) {
+    throw SettingError(fmt::format("slice {}", number), problem,
+                       "discard slices that record() gave and nobody will submit");
+  };
+  if (number == 0 || number > slices_) refuse("was never recorded");
+  if (number <= slices_ended_) refuse("is completed, or was discarded before");
+  if (slice == recorded_.end()) refuse("was discarded before");
+  if (!in_flight_.empty()) refuse("was submitted by step()");
+  rewind(slice);
 }
 
 SlicedRun::Step SlicedRun::step(double budget_us, const SubmissionSemaphores& semaphores) {

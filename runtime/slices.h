@@ -71,6 +71,9 @@ class SlicedRun {
   Slice record(VkCommandBuffer commands, double budget_us);
   /// Tells that slices up to this number have ended on the device.
   void completed(uint64_t number);
+  /// Takes back a slice that was recorded and never submitted, and those after it: the next slice
+  /// begins where it began, and has a number of its own. Throws SettingError for other numbers.
+  void discard(uint64_t number);
 
   struct Step {
     Slice slice;         // number 0: nothing was submitted
@@ -88,7 +91,7 @@ class SlicedRun {
   void wait();
 
   /// Number of stages whose dispatches were all recorded since the last restart.
-  uint64_t stages_recorded() const { return stages_recorded_; }
+  uint64_t stages_recorded() const { return position_.stage; }
   /// Starts the source again. Allowed only when done(); numbers of slices continue.
   void restart();
   /// Stops recording, even within a stage.
@@ -107,19 +110,31 @@ class SlicedRun {
     uint64_t number;
     Ticket ticket;
   };
-  void record_updates(VkCommandBuffer commands) const;
-  void record_copies(VkCommandBuffer commands) const;
+  /// The next command to record.
+  struct Position {
+    uint64_t stage = 0;  // stages before it since the last restart
+    bool begun = false;  // the stage's updates and inputs were recorded
+    size_t node = 0;     // of the stage's program
+  };
+  /// The stage at the position; null: the source gives none now.
+  const Stage* current_stage();
+  void record_updates(VkCommandBuffer commands, const Stage& stage) const;
+  void record_copies(VkCommandBuffer commands, const Stage& stage) const;
   /// A reset query pool for the next slice; null where none is free.
   NodeTimes begin_times(VkCommandBuffer commands);
   void read_times(const NodeTimes& times, double estimated_us);
 
   Device& device_;
   std::unique_ptr<StageSource> source_;
-  std::optional<Stage> stage_;
-  size_t node_ = 0;  // index of the next node in the stage's program
-  uint64_t stages_recorded_ = 0, slices_ = 0;
+  /// Stages that were given and have not ended: those of a slice that is discarded are recorded
+  /// again, and the source knows nothing of it.
+  std::deque<Stage> stages_;
+  uint64_t stages_ended_ = 0;  // before the first of stages_
+  Position position_;
+  uint64_t slices_ = 0, slices_ended_ = 0;  // numbers of the last slices
   struct Recorded {
     uint64_t number, stages;
+    Position from;
     double estimated_us;  // estimate for its nodes alone
     NodeTimes times;
     const Node *first, *last;  // null: only copies
@@ -127,6 +142,10 @@ class SlicedRun {
   /// Makes a call that may find the device lost, and names the slices in flight in the error.
   template <typename Call>
   auto naming_slices(Call&& call) const;
+  /// The slice of that number, or the end.
+  std::deque<Recorded>::iterator find_recorded(uint64_t number);
+  /// Goes back to where this slice began.
+  void rewind(std::deque<Recorded>::iterator first);
   std::deque<Recorded> recorded_;  // slices that have not ended, and the stages they complete
   std::vector<VkCommandBuffer> commands_;
   std::vector<VkQueryPool> pools_, free_pools_;

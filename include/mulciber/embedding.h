@@ -116,17 +116,25 @@ class MULCIBER_API FrameTask {
   /// Records dispatches that are expected to take `budget_us` of device time, at least one while
   /// any is left. commands: outside of render passes, from the queue family of the
   /// ApplicationQueue. Slices must run in the order of their numbers, each once, on one queue or
-  /// separated by semaphores. A slice begins with a barrier that waits for earlier compute shaders
-  /// and transfers, and ends with one that makes its writes visible to compute shaders, transfers
-  /// and the CPU: no other barrier is needed. It binds a compute pipeline and its descriptors, sets
-  /// push constants, and writes timestamps into queries of its own, by which completed() corrects
-  /// the estimates of later slices.
+  /// separated by semaphores; discard() takes back what will not run. A slice begins with a barrier
+  /// that waits for earlier compute shaders and transfers, and ends with one that makes its writes
+  /// visible to compute shaders, transfers and the CPU: no other barrier is needed. It binds a
+  /// compute pipeline and its descriptors, sets push constants, and writes timestamps into queries
+  /// of its own, by which completed() corrects the estimates of later slices.
   FrameSlice record(VkCommandBuffer commands, double budget_us);
   static FrameBorders borders();
   /// Tells the task that slices up to this number have ended, which the application knows by a
   /// fence or a semaphore. Reads their results and calls the callbacks of the task's options.
   /// Throws what the model's own functions and the callbacks throw.
   void completed(uint64_t number);
+  /// Takes back a slice whose command buffer will never be submitted, because its frame was
+  /// dropped, and every slice that was recorded after it. The task goes on where the slice began:
+  /// the next record() records its work again, and changes no bit of the result. Nothing that was
+  /// discarded may be submitted afterwards; copies that were recorded into the same command buffer
+  /// must be recorded again too. Numbers are not used again: the next slice has a new one. Throws
+  /// SettingError for slices that were never recorded, are completed, were discarded before, or
+  /// were submitted by step().
+  void discard(uint64_t number);
 
   /// Reads the results of slices that have ended, as completed() does, and submits dispatches that
   /// are expected to take `budget_us`, judged by measured times of dispatches, and at most
@@ -222,8 +230,8 @@ class MULCIBER_API AttentionTask : public FrameTask {
   void restart(const Translation& translation);
   void restart(const Generation& text);
 
-  /// True once the last slice was recorded, or submitted by step(): copies of the maps can be
-  /// recorded then.
+  /// True once the last slice was recorded, or submitted by step(), until it is discarded: copies
+  /// of the maps can be recorded then.
   bool recorded() const;
   /// Layers and heads of a kind of map; 0: the model has no such maps.
   uint32_t layers(AttentionKind kind) const;

@@ -38,6 +38,7 @@ FrameBorders FrameTask::borders() {
 }
 
 void FrameTask::completed(uint64_t number) { impl_->run.completed(number); }
+void FrameTask::discard(uint64_t number) { impl_->run.discard(number); }
 
 FrameStep FrameTask::step(double budget_us, const FrameSemaphores& semaphores) {
   const SlicedRun::Step step = impl_->run.step(budget_us, submission_semaphores(semaphores));

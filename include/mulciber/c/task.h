@@ -30,6 +30,14 @@ MULCIBER_API MulciberStatus mulciber_record(MulciberContext* context, MulciberTa
 MULCIBER_API MulciberStatus mulciber_completed(MulciberContext* context, MulciberTask* task,
                                                uint64_t number);
 
+/* Takes back a slice whose command buffer will never be submitted, because its frame was dropped,
+ * and every slice that was recorded after it: the next mulciber_record() records their work again.
+ * Nothing that was discarded may be submitted afterwards. MULCIBER_ERROR_SETTING for slices that
+ * were never recorded, are completed, were discarded before, or were submitted by
+ * mulciber_step(). */
+MULCIBER_API MulciberStatus mulciber_discard(MulciberContext* context, MulciberTask* task,
+                                             uint64_t number);
+
 typedef struct MulciberSemaphores {
   uint32_t size;
   uint32_t wait_count;
