@@ -73,16 +73,22 @@ VkResult Queue::submit(std::span<const VkCommandBuffer> commands,
   info.signalSemaphoreCount = static_cast<uint32_t>(all.signals.size());
   info.pSignalSemaphores = all.signals.data();
   if (queue_.lock) queue_.lock();
-  const VkResult result = queue_.submit ? queue_.submit(queue_.queue, info, fence->handle)
-                                        : vk_.vkQueueSubmit(queue_.queue, 1, &info, fence->handle);
-  if (queue_.unlock) queue_.unlock();
-  if (result != VK_SUCCESS) {
-    fences_.push_back(std::move(fence));
-    return result;
+  VkResult result = VK_SUCCESS;
+  try {
+    result = queue_.submit ? queue_.submit(queue_.queue, info, fence->handle)
+                           : vk_.vkQueueSubmit(queue_.queue, 1, &info, fence->handle);
+  } catch (...) {  // by the application's function
+    if (queue_.unlock) queue_.unlock();
+    throw;
   }
-  pending_.push_back({++last_, std::move(fence)});
-  *ticket = last_;
-  return VK_SUCCESS;
+  if (result == VK_SUCCESS) {
+    pending_.push_back({++last_, std::move(fence)});
+    *ticket = last_;
+  } else {
+    fences_.push_back(std::move(fence));
+  }
+  if (queue_.unlock) queue_.unlock();
+  return result;
 }
 
 std::optional<VkResult> Queue::wait_next(Ticket ticket, uint64_t timeout_ns) {

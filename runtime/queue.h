@@ -36,6 +36,7 @@ class Queue {
   ~Queue();
   Queue(const Queue&) = delete;
 
+  /// Throws what the application's functions throw; nothing was submitted then.
   VkResult submit(std::span<const VkCommandBuffer> commands, const SubmissionSemaphores& semaphores,
                   Ticket* ticket);
   /// Waits for the oldest submission in flight, if it is not later than `ticket`; no value where

@@ -36,7 +36,6 @@ void copy_all(const DeviceFunctions& vk, VkCommandBuffer commands,
   }
 }
 
-#ifndef NDEBUG
 bool is_lost(const Device& device) {
   try {
     device.require_alive();
@@ -45,7 +44,6 @@ bool is_lost(const Device& device) {
     return true;
   }
 }
-#endif
 
 }  // namespace
 
@@ -239,9 +237,21 @@ SlicedRun::Step SlicedRun::step(double budget_us, const SubmissionSemaphores& se
   device_.check(vk.vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
   const double most = std::min(budget_us, 1000 * device_.options().submission_ms);
   Step step = {.slice = record(commands, most)};
-  device_.check(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
-  if (step.slice.number == 0) return {.waits = !in_flight_.empty()};
-  const Ticket ticket = naming_slices([&] { return device_.submit({&commands, 1}, semaphores); });
+  Ticket ticket = 0;
+  try {
+    device_.check(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+    if (step.slice.number == 0) return {.waits = !in_flight_.empty()};
+    ticket = naming_slices([&] { return device_.submit({&commands, 1}, semaphores); });
+  } catch (...) {
+    // Nothing was submitted: the next step begins here again, with this number. Errors of a lost
+    // device name the slice further.
+    const auto slice = find_recorded(step.slice.number);
+    if (slice != recorded_.end() && !is_lost(device_)) {
+      rewind(slice);
+      --slices_;
+    }
+    throw;
+  }
   if (device_.timeline()) {
     step.semaphore = device_.timeline();
     step.value = ticket;

@@ -28,10 +28,11 @@ struct ApplicationPhysicalDevice {
 struct ApplicationQueue {
   VkQueue queue = VK_NULL_HANDLE;
   uint32_t family = 0;
-  /// Called around every use of the queue; empty: nobody else uses it.
+  /// Called around every use of the queue; empty: nobody else uses it. `unlock` must not throw.
   std::function<void()> lock = {}, unlock = {};
   /// Called in place of vkQueueSubmit, between lock and unlock, for instance to collect the
-  /// submissions of a frame. It must submit before anything waits for `fence`.
+  /// submissions of a frame. It must submit before anything waits for `fence`. When it fails or
+  /// throws, it must not have submitted; exceptions pass to the caller, once the queue is unlocked.
   std::function<VkResult(VkQueue queue, const VkSubmitInfo& submission, VkFence fence)> submit = {};
 };
 

@@ -138,7 +138,9 @@ class MULCIBER_API FrameTask {
 
   /// Reads the results of slices that have ended, as completed() does, and submits dispatches that
   /// are expected to take `budget_us`, judged by measured times of dispatches, and at most
-  /// DeviceOptions::submission_ms. Throws DeviceError when a submission fails.
+  /// DeviceOptions::submission_ms. Throws DeviceError when a submission fails, and what the
+  /// application's functions throw: nothing was submitted then, and the next step() submits that
+  /// work again, unless the device is lost.
   FrameStep step(double budget_us, const FrameSemaphores& semaphores = {});
   /// Waits for the slices that step() submitted, and reads their results.
   void wait();

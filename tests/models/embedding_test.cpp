@@ -213,6 +213,47 @@ TEST_CASE("Every submission passes the application's function, between lock and 
 }
 
 TEST_CASE(
+    "A submission that fails or throws unlocks the queue, and the next step makes up for it") {
+  VulkanApplication application;
+  ApplicationDevice lent = application.lent();
+  struct Refused {};
+  enum class Answer { kSubmits, kFails, kThrows } answer = Answer::kSubmits;
+  int held = 0;
+  lent.queue.lock = [&] { ++held; };
+  lent.queue.unlock = [&] { --held; };
+  lent.queue.submit = [&](VkQueue queue, const VkSubmitInfo& info, VkFence fence) {
+    CHECK(held == 1);
+    if (answer == Answer::kThrows) throw Refused();
+    if (answer == Answer::kFails) return VK_ERROR_OUT_OF_HOST_MEMORY;
+    return application.vk.vkQueueSubmit(queue, 1, &info, fence);
+  };
+  Translator translator(adopt_device(lent), bundled_model());
+  const Translation whole = translator.translate(kText);
+  TranslationTask task(translator, kText);
+  uint64_t number = 0;
+  for (int i = 0; !task.done(); ++i) {
+    answer = i % 4 == 1 ? Answer::kThrows : i % 4 == 3 ? Answer::kFails : Answer::kSubmits;
+    if (answer == Answer::kThrows) {
+      CHECK_THROWS_AS(task.step(1000), Refused);
+    } else if (answer == Answer::kFails) {
+      CHECK_THROWS_AS(task.step(1000), DeviceError);
+    } else {
+      CHECK(task.step(1000).slice.number == ++number);
+    }
+    CHECK(held == 0);
+    task.wait();
+  }
+  CHECK(number > 3);
+  CHECK(task.result().ids == whole.ids);
+  CHECK(task.result().score == whole.score);
+  answer = Answer::kThrows;
+  CHECK_THROWS_AS(translator.translate(kText), Refused);
+  CHECK(held == 0);
+  answer = Answer::kSubmits;
+  CHECK(translator.translate(kText).text == whole.text);
+}
+
+TEST_CASE(
     "Memory comes from the application's allocator, up to its budget, and all of it goes back") {
   VulkanApplication application;
   ApplicationDevice lent = application.lent();
