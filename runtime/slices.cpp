@@ -188,6 +188,21 @@ void SlicedRun::restart() {
 }
 
 void SlicedRun::completed(uint64_t number) {
+  if (number <= slices_ended_) return;
+  if (find_recorded(number) == recorded_.end())
+    throw SettingError(fmt::format("slice {}", number),
+                       number <= slices_
+                           ? "was discarded"
+                           : fmt::format("was never recorded: {} is the last", slices_),
+                       "report numbers that record() gave, once their command buffers have ended");
+  if (in_flight_.empty()) {
+    end_slices(number);
+  } else {
+    collect();  // fences know which slices of step() have ended
+  }
+}
+
+void SlicedRun::end_slices(uint64_t number) {
   uint64_t stages = 0;
   for (; !recorded_.empty() && recorded_.front().number <= number; recorded_.pop_front()) {
     stages = recorded_.front().stages;
@@ -296,7 +311,7 @@ void SlicedRun::collect() {
   while (!in_flight_.empty() && naming_slices(first_has_ended)) {
     const uint64_t ended = in_flight_.front().number;
     in_flight_.pop_front();
-    completed(ended);
+    end_slices(ended);
   }
 }
 

@@ -69,7 +69,9 @@ class SlicedRun {
   /// with a barrier that waits for compute shaders and transfers, and ends with one that makes its
   /// writes visible to compute shaders, transfers and the CPU.
   Slice record(VkCommandBuffer commands, double budget_us);
-  /// Tells that slices up to this number have ended on the device.
+  /// Tells that slices up to this number have ended on the device. A number at or below an earlier
+  /// one changes nothing, nor do numbers of step() whose slices still run. Throws SettingError for
+  /// numbers that no slice has, or one that was discarded.
   void completed(uint64_t number);
   /// Takes back a slice that was recorded and never submitted, and those after it: the next slice
   /// begins where it began, and has a number of its own. Throws SettingError for other numbers.
@@ -144,6 +146,8 @@ class SlicedRun {
   auto naming_slices(Call&& call) const;
   /// The slice of that number, or the end.
   std::deque<Recorded>::iterator find_recorded(uint64_t number);
+  /// Reads the results of slices up to this number, which have ended.
+  void end_slices(uint64_t number);
   /// Goes back to where this slice began.
   void rewind(std::deque<Recorded>::iterator first);
   std::deque<Recorded> recorded_;  // slices that have not ended, and the stages they complete

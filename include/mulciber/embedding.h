@@ -125,7 +125,10 @@ class MULCIBER_API FrameTask {
   static FrameBorders borders();
   /// Tells the task that slices up to this number have ended, which the application knows by a
   /// fence or a semaphore. Reads their results and calls the callbacks of the task's options.
-  /// Throws what the model's own functions and the callbacks throw.
+  /// Numbers may come late and leave some out: 0 and numbers at or below an earlier one change
+  /// nothing. Slices of step() need no report; those that still run are left alone. Throws
+  /// SettingError for a number that no slice has, or whose slice was discarded, and what the
+  /// model's own functions and the callbacks throw.
   void completed(uint64_t number);
   /// Takes back a slice whose command buffer will never be submitted, because its frame was
   /// dropped, and every slice that was recorded after it. The task goes on where the slice began:

@@ -252,6 +252,41 @@ TEST_CASE("Only slices that were recorded and have not ended can be discarded") 
   CHECK(task.result().text == translator.translate(kDroppedText).text);
 }
 
+TEST_CASE("A task is told of the end of slices that it has, in any order") {
+  VulkanApplication application;
+  Translator translator(adopt_device(application.lent()), bundled_model());
+  ApplicationCommands commands(application);
+  TranslationTask task(translator, kDroppedText);
+  const auto refused = [&](uint64_t number) -> std::string {
+    try {
+      task.completed(number);
+    } catch (const SettingError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refused(0).empty());
+  CHECK_THAT(refused(1), ContainsSubstring("slice 1: was never recorded: 0 is the last"));
+  FrameSlice first, second, third;
+  commands.run([&](VkCommandBuffer buffer) {
+    first = task.record(buffer, 1);
+    second = task.record(buffer, 1);
+  });
+  CHECK_THAT(refused(77), ContainsSubstring("slice 77: was never recorded: 2 is the last"));
+  CHECK(refused(second.number).empty());
+  CHECK(refused(first.number).empty());  // ended with the second
+  CHECK(refused(second.number).empty());
+  commands.drop([&](VkCommandBuffer buffer) { third = task.record(buffer, 1); });
+  task.discard(third.number);
+  CHECK_THAT(refused(third.number), ContainsSubstring("slice 3: was discarded"));
+  while (!task.done()) {
+    const FrameStep step = task.step(2000);
+    CHECK(refused(step.slice.number).empty());  // which step() finds out by itself
+    task.wait();
+  }
+  CHECK(task.result().text == translator.translate(kDroppedText).text);
+}
+
 TEST_CASE("Frames are dropped in C as in C++") {
   const Session session(bundled_model());
   MulciberContext* c = session.c;
@@ -278,6 +313,8 @@ TEST_CASE("Frames are dropped in C as in C++") {
   CHECK(mulciber_discard(c, task, 100000) == MULCIBER_ERROR_SETTING);
   CHECK_THAT(session.context.message(), ContainsSubstring("was never recorded"));
   CHECK(mulciber_discard(c, nullptr, 1) == MULCIBER_ERROR_SETTING);
+  CHECK(mulciber_completed(c, task, 100000) == MULCIBER_ERROR_SETTING);
+  CHECK_THAT(session.context.message(), ContainsSubstring("was never recorded"));
   const char* text = nullptr;
   REQUIRE(mulciber_text(c, task, &text) == MULCIBER_OK);
   Translator same(adopt_device(session.application.lent()), bundled_model());

@@ -26,7 +26,9 @@ MULCIBER_API MulciberStatus mulciber_record(MulciberContext* context, MulciberTa
                                             VkCommandBuffer commands, double budget_us,
                                             MulciberSlice* slice);
 
-/* Tells the task that slices up to this number have ended on the device. */
+/* Tells the task that slices up to this number have ended on the device. 0 and numbers at or below
+ * an earlier one change nothing. MULCIBER_ERROR_SETTING for a number that no slice has, or whose
+ * slice was discarded. */
 MULCIBER_API MulciberStatus mulciber_completed(MulciberContext* context, MulciberTask* task,
                                                uint64_t number);
 
