@@ -111,6 +111,20 @@ void require_application(const ApplicationDevice& application) {
     fail("is of Vulkan 1.0", "make the instance with an apiVersion of 1.1 or newer");
 }
 
+void require_family(const InstanceFunctions& vk, const ApplicationDevice& application) {
+  const std::vector<VkQueueFamilyProperties> families =
+      queue_families(vk, application.physical.physical_device);
+  const uint32_t family = application.queue.family;
+  if (family < families.size() && computes(families[family])) return;
+  throw DeviceError(Kind::kUnavailable, "adopted device",
+                    family < families.size()
+                        ? fmt::format("has a queue of family {}, which cannot compute", family)
+                        : fmt::format("has a queue of family {}, and there are {} families", family,
+                                      families.size()),
+                    "give a queue with VK_QUEUE_COMPUTE_BIT, and its family: "
+                    "requirements() names one");
+}
+
 DeviceFeatures enabled_features(const InstanceFunctions& vk, const ApplicationDevice& application) {
   VkPhysicalDeviceProperties properties;
   vk.vkGetPhysicalDeviceProperties(application.physical.physical_device, &properties);
@@ -162,6 +176,7 @@ std::unique_ptr<Device> Device::adopt(const ApplicationDevice& application,
   device->instance_ = borrow_instance(application.physical);
   device->physical_ = application.physical.physical_device;
   const InstanceFunctions& vk = device->instance_->vk;
+  require_family(vk, application);
   const DeviceFeatures enabled = enabled_features(vk, application);
   Capabilities& c = device->capabilities_;
   c = read_capabilities(vk, device->physical_, application.physical.api_version, &enabled);

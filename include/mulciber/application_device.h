@@ -127,7 +127,7 @@ struct ApplicationBuffer {
 /// Wraps a device of the application's. It is not destroyed, and must outlive the returned object
 /// and everything made with it. options: `device`, `validate` and `second_queue` are ignored;
 /// without a cache_folder no file is read or written. Throws DeviceError naming a required feature
-/// that is missing.
+/// that is missing, or a queue family that does not exist or cannot compute.
 MULCIBER_API std::shared_ptr<Device> adopt_device(const ApplicationDevice& application,
                                                   const DeviceOptions& options = {});
 

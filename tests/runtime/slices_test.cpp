@@ -76,6 +76,20 @@ void two_families(VkPhysicalDevice physical, uint32_t* count, VkQueueFamilyPrope
   families[1].timestampValidBits = 64;
 }
 
+/// Reports two families, the second of which only copies.
+void second_family_copies(VkPhysicalDevice physical, uint32_t* count,
+                          VkQueueFamilyProperties* families) {
+  two_families(physical, count, families);
+  if (families) families[1].queueFlags = VK_QUEUE_TRANSFER_BIT;
+}
+
+PFN_vkVoidFunction address_with_a_family_that_copies(VkInstance instance, const char* name) {
+  const PFN_vkVoidFunction real = vulkan_loader()(instance, name);
+  if (std::string_view(name) != "vkGetPhysicalDeviceQueueFamilyProperties") return real;
+  real_families = reinterpret_cast<PFN_vkGetPhysicalDeviceQueueFamilyProperties>(real);
+  return reinterpret_cast<PFN_vkVoidFunction>(second_family_copies);
+}
+
 PFN_vkVoidFunction address_with_two_families(VkInstance instance, const char* name) {
   const PFN_vkVoidFunction real = vulkan_loader()(instance, name);
   if (std::string_view(name) != "vkGetPhysicalDeviceQueueFamilyProperties") return real;
@@ -102,6 +116,25 @@ TEST_CASE("A queue whose family has no timestamps is not asked for them") {
     run.wait();
   }
   CHECK(program.recording().node_us(19) == guess);
+}
+
+TEST_CASE("A queue of a family that does not exist, or cannot compute, is refused") {
+  tests::VulkanApplication application;
+  ApplicationDevice lent = application.lent();
+  lent.physical.get_instance_proc_addr = address_with_a_family_that_copies;
+  const auto refusal = [&](uint32_t family) -> std::string {
+    lent.queue.family = family;
+    try {
+      adopt_device(lent);
+    } catch (const DeviceError& error) {
+      if (error.kind() == DeviceError::Kind::kUnavailable) return error.what();
+    }
+    return "";
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(refusal(1), ContainsSubstring("of family 1, which cannot compute"));
+  CHECK_THAT(refusal(99), ContainsSubstring("of family 99, and there are 2 families"));
+  CHECK(refusal(0).empty());
 }
 
 #ifndef NDEBUG
