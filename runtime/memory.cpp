@@ -101,14 +101,26 @@ VkResult Allocator::allocate_memory(MemoryBlock& block, const VkMemoryRequiremen
   if (!application.allocate) return allocate_from_driver(block, needs);
   const Capabilities& c = device_.capabilities();
   const std::vector<VkMemoryPropertyFlags> wanted = preferences(block.use, c);
-  return application.allocate({.buffer = block.buffer,
-                               .requirements = needs,
-                               .usage = block.use,
-                               .required = wanted.back(),
-                               .preferred = wanted.front(),
-                               .device_address = c.has(kBufferAddress),
-                               .priority = device_.application().memory_priority},
-                              &block.memory);
+  const VkResult result = application.allocate({.buffer = block.buffer,
+                                                .requirements = needs,
+                                                .usage = block.use,
+                                                .required = wanted.back(),
+                                                .preferred = wanted.front(),
+                                                .device_address = c.has(kBufferAddress),
+                                                .priority = device_.application().memory_priority},
+                                               &block.memory);
+  if (result != VK_SUCCESS) return result;
+  if (!block.memory.memory)
+    throw DeviceError(DeviceError::Kind::kFailed, "ApplicationAllocator::allocate",
+                      fmt::format("gave no memory for {} bytes, and VK_SUCCESS", needs.size),
+                      "set ApplicationMemory::memory, or return an error");
+  if ((wanted.back() & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) && !block.memory.mapped)
+    throw DeviceError(
+        DeviceError::Kind::kFailed, "ApplicationAllocator::allocate",
+        fmt::format("gave {} bytes that the CPU uses without a mapped address", needs.size),
+        "map memory whose `required` has HOST_VISIBLE, and set "
+        "ApplicationMemory::mapped");
+  return result;
 }
 
 VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequirements& needs) {
@@ -186,7 +198,13 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUsage 
 
   VkMemoryRequirements needs;
   vk.vkGetBufferMemoryRequirements(device_.handle(), block->buffer, &needs);
-  VkResult result = allocate_memory(*block, needs);
+  VkResult result = VK_SUCCESS;
+  try {
+    result = allocate_memory(*block, needs);
+  } catch (...) {
+    destroy(*block);
+    throw;
+  }
   if (result == VK_SUCCESS) {
     result = vk.vkBindBufferMemory(device_.handle(), block->buffer, block->memory.memory,
                                    block->memory.offset);

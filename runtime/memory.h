@@ -83,6 +83,8 @@ class Allocator {
   void release(MemoryBlock* block, uint64_t offset, uint64_t size);
   std::unique_ptr<MemoryBlock> create_block(uint64_t size, MemoryUsage use);
   /// Allocates memory for a block's buffer, from the driver or from the application's allocator.
+  /// Throws DeviceError where the application gave something else than it said, and what its
+  /// allocator throws.
   VkResult allocate_memory(MemoryBlock& block, const VkMemoryRequirements& needs);
   VkResult allocate_from_driver(MemoryBlock& block, const VkMemoryRequirements& needs);
   void destroy(MemoryBlock& block);

@@ -88,6 +88,31 @@ class VulkanApplication {
   bool features_ = true;
 };
 
+/// Allocates memory as an application's ApplicationAllocator, and maps it where it can be mapped.
+inline VkResult allocate_lent(const VulkanApplication& application, const MemoryRequest& request,
+                              ApplicationMemory* memory) {
+  VkPhysicalDeviceMemoryProperties types;
+  application.instance_vk.vkGetPhysicalDeviceMemoryProperties(application.physical.physical_device,
+                                                              &types);
+  VkMemoryAllocateFlagsInfo flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  if (request.device_address) info.pNext = &flags;
+  info.allocationSize = request.requirements.size;
+  for (uint32_t i = 0; i < types.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags has = types.memoryTypes[i].propertyFlags;
+    if (!(request.requirements.memoryTypeBits >> i & 1)) continue;
+    if ((has & request.required) != request.required) continue;
+    info.memoryTypeIndex = i;
+    const VkResult result =
+        application.vk.vkAllocateMemory(application.device, &info, nullptr, &memory->memory);
+    if (result != VK_SUCCESS || !(has & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) return result;
+    return application.vk.vkMapMemory(application.device, memory->memory, 0, VK_WHOLE_SIZE, 0,
+                                      &memory->mapped);
+  }
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
 /// An application's command buffer, which is submitted and waited for.
 class ApplicationCommands {
  public:

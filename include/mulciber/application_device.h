@@ -60,7 +60,8 @@ struct ApplicationMemory {
 };
 
 /// Allocates and frees memory. Mulciber requests blocks of 8 MiB and more, and suballocates from
-/// them.
+/// them. VK_SUCCESS without memory, or without a mapped address where one is needed, becomes a
+/// DeviceError, and exceptions pass to the caller; memory that was given is freed.
 struct ApplicationAllocator {
   std::function<VkResult(const MemoryRequest& request, ApplicationMemory* memory)> allocate = {};
   std::function<void(const ApplicationMemory& memory)> free = {};

@@ -311,6 +311,51 @@ TEST_CASE(
   CHECK(given.now == 0);
 }
 
+TEST_CASE("An allocator that gives less than it says is refused in words, and gets all back") {
+  VulkanApplication application;
+  ApplicationDevice lent = application.lent();
+  struct Refused {};
+  enum class Gives { kAll, kNoMemory, kNoAddress, kException } gives = Gives::kAll;
+  int given = 0;
+  lent.allocator.allocate = [&](const MemoryRequest& request, ApplicationMemory* memory) {
+    if (gives == Gives::kException) throw Refused();
+    if (gives == Gives::kNoMemory) return VK_SUCCESS;
+    const VkResult result = allocate_lent(application, request, memory);
+    if (result == VK_SUCCESS) ++given;
+    if (gives == Gives::kNoAddress) memory->mapped = nullptr;
+    return result;
+  };
+  lent.allocator.free = [&](const ApplicationMemory& memory) {
+    --given;
+    application.vk.vkFreeMemory(application.device, memory.memory, nullptr);
+  };
+  const auto device = adopt_device(lent);
+  const auto refusal = [&](MemoryUsage usage) -> std::string {
+    try {
+      device->memory().allocate(1 << 20, usage);
+    } catch (const DeviceError& error) {
+      if (error.kind() == DeviceError::Kind::kFailed) return error.what();
+    }
+    return "";
+  };
+  using Catch::Matchers::ContainsSubstring;
+  gives = Gives::kNoMemory;
+  for (const MemoryUsage usage : {MemoryUsage::kWeights, MemoryUsage::kReadback})
+    CHECK_THAT(refusal(usage), ContainsSubstring("gave no memory for"));
+  gives = Gives::kNoAddress;
+  for (const MemoryUsage usage : {MemoryUsage::kStaging, MemoryUsage::kReadback})
+    CHECK_THAT(refusal(usage), ContainsSubstring("without a mapped address"));
+  gives = Gives::kException;
+  CHECK_THROWS_AS(device->memory().allocate(1 << 20, MemoryUsage::kWeights), Refused);
+  CHECK(given == 0);
+  CHECK(device->memory().reserved() == 0);
+  // What the CPU does not use needs no address.
+  gives = Gives::kNoAddress;
+  CHECK(refusal(MemoryUsage::kWeights).empty());
+  gives = Gives::kAll;
+  CHECK(Translator(device, bundled_model()).translate(kText).complete);
+}
+
 TEST_CASE("Nobody waits for a submission with a lock that submitting needs") {
   VulkanApplication application;
   const auto device = adopt_device(application.lent());
