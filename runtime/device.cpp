@@ -284,6 +284,7 @@ Device::~Device() {
   } else {
     drain();
   }
+  kept_.clear();
   profiler_.reset();
   pipelines_.reset();
   memory_.reset();

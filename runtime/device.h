@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mulciber/device.h"
@@ -108,6 +109,9 @@ class Device {
   /// The application's description of an adopted device; empty for other devices.
   const ApplicationDevice& application() const { return application_; }
   VkCommandBuffer allocate_command_buffer();
+  /// Keeps what the device may still use, until the device is destroyed and work in flight has
+  /// ended. The object must not own the device.
+  void keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
   /// Frees command buffers. On a lost device that still works, blocks until it stops, because
   /// memory in use must stay.
   void free_command_buffers(std::span<const VkCommandBuffer> commands);
@@ -143,6 +147,7 @@ class Device {
   std::unique_ptr<Allocator> memory_;
   std::unique_ptr<PipelineCache> pipelines_;
   std::unique_ptr<Profiler> profiler_;
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 }  // namespace mulciber

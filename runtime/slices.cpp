@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
-#include <exception>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -45,6 +44,28 @@ bool is_lost(const Device& device) {
   }
 }
 
+/// What slices use that may still run when their task is gone.
+class SlicesLeft {
+ public:
+  SlicesLeft(const Device& device, std::shared_ptr<const void> used,
+             std::unique_ptr<StageSource> source, std::vector<VkQueryPool> pools)
+      : device_(device),
+        used_(std::move(used)),
+        source_(std::move(source)),
+        pools_(std::move(pools)) {}
+  ~SlicesLeft() {
+    for (const VkQueryPool pool : pools_)
+      device_.vk().vkDestroyQueryPool(device_.handle(), pool, nullptr);
+  }
+  SlicesLeft(const SlicesLeft&) = delete;
+
+ private:
+  const Device& device_;
+  std::shared_ptr<const void> used_;
+  std::unique_ptr<StageSource> source_;
+  std::vector<VkQueryPool> pools_;
+};
+
 }  // namespace
 
 SliceBorders slice_borders() { return {kWritten, kAfterwards}; }
@@ -65,7 +86,10 @@ auto SlicedRun::naming_slices(Call&& call) const {
   }
 }
 
-SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source) : SlicedRun(device) {
+SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source,
+                     std::shared_ptr<const void> used)
+    : SlicedRun(device) {
+  used_ = std::move(used);
   source_ = std::move(source);
   const DeviceFunctions& vk = device.vk();
   for (size_t i = 0; i < kInFlight; ++i) commands_.push_back(device.allocate_command_buffer());
@@ -82,20 +106,17 @@ SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source) : Slic
 }
 
 SlicedRun::~SlicedRun() {
-  // Command buffers of the application use the objects freed here until they have ended. A command
-  // buffer that an exception keeps from being submitted never began.
-  assert(
-      (recorded_.empty() || !in_flight_.empty() || std::uncaught_exceptions() > 0 ||
-       is_lost(device_)) &&
-      "a task was destroyed with slices that record() recorded and completed() knows nothing of");
+  const bool may_run = recorded_.size() > in_flight_.size() && !is_lost(device_);
   try {
     if (!in_flight_.empty()) device_.wait(in_flight_.back().ticket);
   } catch (const DeviceError&) {
     // A lost device runs nothing any more.
   }
   device_.free_command_buffers(commands_);
-  for (const VkQueryPool pool : pools_)
-    device_.vk().vkDestroyQueryPool(device_.handle(), pool, nullptr);
+  auto left = std::make_shared<SlicesLeft>(device_, std::move(used_), std::move(source_),
+                                           std::move(pools_));
+  // Command buffers of the application may run later than this, and nobody says when they end.
+  if (may_run) device_.keep(std::move(left));
 }
 
 const Stage* SlicedRun::current_stage() {

@@ -59,9 +59,12 @@ SliceBorders slice_borders();
 /// Not thread-safe.
 class SlicedRun {
  public:
-  /// Allocates what step() needs, so that steps allocate nothing.
-  SlicedRun(Device& device, std::unique_ptr<StageSource> source);
-  /// Waits for slices that step() submitted. Slices that record() recorded must have ended.
+  /// Allocates what step() needs, so that steps allocate nothing. used: owner of what stages use
+  /// beside the source, such as weights; it must not own the device.
+  SlicedRun(Device& device, std::unique_ptr<StageSource> source,
+            std::shared_ptr<const void> used = {});
+  /// Waits for slices that step() submitted. Where slices of record() have not ended, the device
+  /// keeps the source and `used`.
   ~SlicedRun();
 
   /// Records as much as fits the budget, at least one dispatch where there is any. Slices run in
@@ -127,6 +130,7 @@ class SlicedRun {
   void read_times(const NodeTimes& times, double estimated_us);
 
   Device& device_;
+  std::shared_ptr<const void> used_;
   std::unique_ptr<StageSource> source_;
   /// Stages that were given and have not ended: those of a slice that is discarded are recorded
   /// again, and the source knows nothing of it.

@@ -105,8 +105,10 @@ struct FrameStep {
 ///  - step(), which submits by itself to the device's queue.
 ///
 /// Not thread-safe. A task keeps its model and device alive. The destructor waits for slices that
-/// step() submitted. Slices that record() recorded must have ended and have been reported to
-/// completed(), or must never be submitted: builds without NDEBUG check that.
+/// step() submitted. Slices that record() recorded should have ended and have been reported to
+/// completed(), or have been discarded. Otherwise they may still run, and what they use is kept
+/// until the device is destroyed: by then they must have ended. The context of a generator whose
+/// task is kept so stays taken.
 class MULCIBER_API FrameTask {
  public:
   virtual ~FrameTask();

@@ -57,6 +57,10 @@ struct AttentionTask::Work {
     if (translator) return translator;
     return generator;
   }
+  std::shared_ptr<const void> used() const {
+    if (translator) return translator->model;
+    return generator->model;
+  }
   const std::vector<LayerMaps>& layers(AttentionKind kind) const {
     const AttentionLayers& all = pass().layers();
     return kind == AttentionKind::kEncoder   ? all.encoder
@@ -89,7 +93,8 @@ AttentionTask::AttentionTask(TextGenerator& generator, const Generation& text, u
     : AttentionTask(std::make_unique<Work>(generator.impl_, text, room)) {}
 
 AttentionTask::AttentionTask(std::unique_ptr<Work> work)
-    : FrameTask(std::make_unique<Impl>(work->device, work->model(), std::move(work->started))),
+    : FrameTask(std::make_unique<Impl>(work->device, work->model(), std::move(work->started),
+                                       work->used())),
       work_(std::move(work)) {}
 
 void AttentionTask::restart(const Translation& translation) {

@@ -65,8 +65,8 @@ EmbeddingTask::EmbeddingTask(TextEncoder& encoder, const ApplicationBuffer& embe
     : EmbeddingTask(of_embeddings(encoder, embeddings, tokens, options)) {}
 
 EmbeddingTask::EmbeddingTask(std::unique_ptr<Work> work)
-    : FrameTask(
-          std::make_unique<Impl>(work->encoder->device, work->encoder, std::move(work->started))),
+    : FrameTask(std::make_unique<Impl>(work->encoder->device, work->encoder,
+                                       std::move(work->started), work->encoder->model)),
       work_(std::move(work)) {}
 
 EmbeddingTask::~EmbeddingTask() = default;

@@ -24,7 +24,7 @@ struct TokenizedInput {
 
 struct EncoderRunner {
   std::shared_ptr<Device> device;
-  std::unique_ptr<Model> model;
+  std::shared_ptr<Model> model;
   EncodingModel* encoder = nullptr;  // the model's interface
   std::shared_ptr<const Tokenizer> tokenizer;
   EncoderStatistics statistics;

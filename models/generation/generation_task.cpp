@@ -1,6 +1,7 @@
 // GenerationTask: a completion in slices.
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -160,8 +161,13 @@ GenerationTask::GenerationTask(TextGenerator& generator, const std::vector<Promp
 
 GenerationTask::GenerationTask(std::unique_ptr<Work> work)
     : FrameTask([&work] {
-        return std::make_unique<Impl>(work->generator->device, work->generator,
-                                      std::move(work->started));
+        const auto& impl = *work->generator;
+        // The batch reads the model's weights, and goes first.
+        auto used =
+            std::make_shared<std::pair<std::shared_ptr<Model>, std::shared_ptr<SequenceBatch>>>(
+                impl.model, impl.batch);
+        return std::make_unique<Impl>(impl.device, work->generator, std::move(work->started),
+                                      std::move(used));
       }()),
       work_(std::move(work)) {}
 

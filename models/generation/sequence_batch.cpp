@@ -140,7 +140,8 @@ void SequenceBatch::use_adapters(uint32_t row, std::span<const float> scales) {
 void SequenceBatch::require_free() const {
   if (in_task_)
     throw SettingError("TextGenerator", "has a GenerationTask under way",
-                       "destroy the task first, or take TextGenerator::conversation()");
+                       "destroy the task once its slices have ended, or take "
+                       "TextGenerator::conversation()");
 }
 
 BufferView SequenceBatch::output_of(const DecoderPass& shape, Tensor PassTensors::*kept) {

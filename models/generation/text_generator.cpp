@@ -167,7 +167,8 @@ void TextGenerator::Impl::start(std::shared_ptr<const OpenModel> files,
                                 std::shared_ptr<WeightsLoad> weights) {
   const ModelOptions loading = load(std::move(files), options, std::move(weights));
   context = loading.context;
-  batch.emplace(*device, language->network(), BatchShape{loading.sequences, context}, std::nullopt);
+  batch = std::make_shared<SequenceBatch>(*device, language->network(),
+                                          BatchShape{loading.sequences, context}, std::nullopt);
   const MemoryPrediction& plan = language->memory_plan();
   statistics.predicted_device_bytes = plan.weight_bytes + plan.context_bytes;
   statistics.weight_bytes = model->weight_bytes();
@@ -202,7 +203,7 @@ TextGenerator TextGenerator::conversation(uint32_t context) const {
   impl->statistics.weight_bytes = impl_->statistics.weight_bytes;
   impl->statistics.predicted_device_bytes =
       SequenceBatch::predict_bytes(impl->device->capabilities(), network, shape);
-  impl->batch.emplace(*impl->device, network, shape);
+  impl->batch = std::make_shared<SequenceBatch>(*impl->device, network, shape);
   return TextGenerator(std::move(impl));
 }
 

@@ -16,7 +16,7 @@
 namespace mulciber {
 
 struct TextGenerator::Impl : SharedGenerator {
-  std::optional<SequenceBatch> batch;
+  std::shared_ptr<SequenceBatch> batch;
   uint32_t context = 0;
   GenerateStatistics statistics;
   std::optional<TokenScorer> scorer;

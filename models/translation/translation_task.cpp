@@ -47,8 +47,8 @@ TranslationTask::TranslationTask(std::unique_ptr<Work> work)
     : FrameTask([&work]() -> std::unique_ptr<Impl> {
         std::unique_ptr<StageSource> source = std::move(work->started);
         if (!source) source = std::make_unique<NoStages>();
-        return std::make_unique<Impl>(work->translator->device, work->translator,
-                                      std::move(source));
+        return std::make_unique<Impl>(work->translator->device, work->translator, std::move(source),
+                                      work->translator->model);
       }()),
       work_(std::move(work)) {}
 

@@ -20,7 +20,7 @@ void take(Translation& result, const Alternative& best);
 
 struct Translator::Impl {
   std::shared_ptr<Device> device;
-  std::unique_ptr<Model> model;
+  std::shared_ptr<Model> model;
   TranslationModel* translation = nullptr;  // the model, to translate
   TokenizerPair tokenizers;
   TranslateStatistics statistics;

@@ -17,7 +17,7 @@ namespace mulciber {
 
 struct ImageRunner {
   std::shared_ptr<Device> device;
-  std::unique_ptr<Model> model;
+  std::shared_ptr<Model> model;
   SeeingModel* seeing = nullptr;  // the model, to see images
   ImageProcessor processor;
   ImageStatistics statistics;

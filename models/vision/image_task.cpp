@@ -86,8 +86,8 @@ ImageTask::ImageTask(ImageEncoder& encoder, const ApplicationBuffer& pixels, VkE
     : ImageTask(Work::of(encoder.impl_, pixels, size, options)) {}
 
 ImageTask::ImageTask(std::unique_ptr<Work> work)
-    : FrameTask(
-          std::make_unique<Impl>(work->encoder->device, work->encoder, std::move(work->started))),
+    : FrameTask(std::make_unique<Impl>(work->encoder->device, work->encoder,
+                                       std::move(work->started), work->encoder->model)),
       work_(std::move(work)) {}
 
 ImageTask::~ImageTask() = default;

@@ -79,3 +79,63 @@ TEST_CASE("Tasks go on when their model and device were let go of") {
   }
   CHECK(watched.expired());
 }
+
+TEST_CASE("Slices that run when their task and model are gone have what they use") {
+  VulkanApplication application;
+  ApplicationDevice lent = application.lent();
+  int given = 0;
+  lent.allocator.allocate = [&](const MemoryRequest& request, ApplicationMemory* memory) {
+    const VkResult result = allocate_lent(application, request, memory);
+    if (result == VK_SUCCESS) ++given;
+    return result;
+  };
+  lent.allocator.free = [&](const ApplicationMemory& memory) {
+    --given;
+    application.vk.vkFreeMemory(application.device, memory.memory, nullptr);
+  };
+  auto device = adopt_device(lent);
+  const std::weak_ptr<Device> watched = device;
+  const std::string text = "The old house stands near the river.", prompt = "The red hammer";
+  uint64_t kept = 0;
+  {
+    auto translator = std::make_unique<Translator>(device, bundled_model());
+    auto generator = std::make_unique<TextGenerator>(device, small_decoder().string(),
+                                                     GeneratorOptions{.context = 64});
+    auto encoder = std::make_unique<TextEncoder>(device, small_encoder());
+    const Translation whole = translator->translate(text);
+    std::vector<std::unique_ptr<FrameTask>> tasks;
+    tasks.push_back(std::make_unique<TranslationTask>(*translator, text));
+    tasks.push_back(std::make_unique<AttentionTask>(*translator, whole));
+    tasks.push_back(std::make_unique<GenerationTask>(*generator, prompt));
+    tasks.push_back(std::make_unique<EmbeddingTask>(*encoder, text));
+    ApplicationCommands commands(application);
+    commands.run([&](VkCommandBuffer buffer) {
+      for (const auto& task : tasks) REQUIRE(task->record(buffer, 5000).number == 1);
+      const uint64_t before = device->memory().used();
+      tasks.clear();
+      CHECK_THROWS_AS(generator->generate(prompt), SettingError);  // the slice uses its context
+      translator.reset();
+      generator.reset();
+      encoder.reset();
+      // The buffers of AttentionTask's copies are not among what slices use.
+      CHECK(device->memory().used() > before / 2);
+    });
+    // A task whose slices have ended, and one whose slices were discarded, leave nothing.
+    kept = device->memory().used();
+    translator = std::make_unique<Translator>(device, bundled_model());
+    TranslationTask ended(*translator, text), dropped(*translator, text);
+    FrameSlice slice;
+    commands.run([&](VkCommandBuffer buffer) { slice = ended.record(buffer, 5000); });
+    ended.completed(slice.number);
+    commands.drop([&](VkCommandBuffer buffer) { slice = dropped.record(buffer, 5000); });
+    dropped.discard(slice.number);
+    translator.reset();
+    CHECK(device->memory().used() > kept);
+  }
+  CHECK(device->memory().used() == kept);
+  CHECK(given > 0);
+  CHECK_FALSE(watched.expired());
+  device.reset();
+  CHECK(watched.expired());
+  CHECK(given == 0);
+}

@@ -1,11 +1,6 @@
 // How slices fill a budget: the expected times of dispatches, and how timestamps correct them.
 #include "runtime/slices.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <cstdio>
 #include <optional>
 #include <string_view>
 
@@ -136,35 +131,6 @@ TEST_CASE("A queue of a family that does not exist, or cannot compute, is refuse
   CHECK_THAT(refusal(99), ContainsSubstring("of family 99, and there are 2 families"));
   CHECK(refusal(0).empty());
 }
-
-#ifndef NDEBUG
-TEST_CASE("A run that goes while an application may still run its slices says so") {
-  Device& device = tests::shared_device();
-  const Buffer values = device.memory().allocate(4096, MemoryUsage::kActivations);
-  Program program = additions(device, values, 2);
-  const VkCommandBuffer commands = device.allocate_command_buffer();
-  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  REQUIRE(device.vk().vkBeginCommandBuffer(commands, &begin) == VK_SUCCESS);
-  std::optional<SlicedRun> run;
-  run.emplace(device, std::make_unique<Runs>(program, 1));
-  const Slice slice = run->record(commands, 1e9);
-  REQUIRE(device.vk().vkEndCommandBuffer(commands) == VK_SUCCESS);
-  // The destructor runs in a child process, because its assertion aborts before anything is freed.
-  const pid_t child = fork();
-  if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL);
-    std::freopen("/dev/null", "w", stderr);
-    run.reset();
-    _exit(0);
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFSIGNALED(status));
-  CHECK(WTERMSIG(status) == SIGABRT);
-  run->completed(slice.number);
-  device.free_command_buffers({&commands, 1});
-}
-#endif
 
 TEST_CASE("A slice holds what its budget holds by expectation, and at least one dispatch") {
   Device& device = tests::shared_device();

@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* Waits for slices of mulciber_step(). Slices of mulciber_record() must have ended and been
- * reported to mulciber_completed(): a library built without NDEBUG checks that. */
+/* Waits for slices of mulciber_step(). Slices of mulciber_record() should have ended and been
+ * reported to mulciber_completed(), or been discarded; otherwise what they use is kept until the
+ * device is destroyed, and by then they must have ended. */
 MULCIBER_API void mulciber_destroy_task(MulciberTask* task);
 
 /* ---- Slices ---- */
