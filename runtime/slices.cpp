@@ -153,6 +153,13 @@ void SlicedRun::record_copies(VkCommandBuffer commands, const Stage& stage) cons
 }
 
 Slice SlicedRun::record(VkCommandBuffer commands, double budget_us) {
+  if (!in_flight_.empty())
+    throw SettingError("FrameTask::record()", "is called while slices of step() are under way",
+                       "wait() for them first, or go on with step()");
+  return record_slice(commands, budget_us);
+}
+
+Slice SlicedRun::record_slice(VkCommandBuffer commands, double budget_us) {
   Slice slice;
   const double stretch = device_.slice_stretch();
   const Position from = position_;
@@ -264,6 +271,10 @@ SlicedRun::Step SlicedRun::step(double budget_us, const SubmissionSemaphores& se
   naming_slices([&] { device_.require_alive(); });
   collect();
   if (done()) return {};
+  if (recorded_.size() > in_flight_.size())
+    throw SettingError("FrameTask::step()", "is called while slices of record() are under way",
+                       "report them to completed() or discard() them first, or go on with "
+                       "record()");
   if (in_flight_.size() == kInFlight) return {.waits = true};
   const DeviceFunctions& vk = device_.vk();
   const VkCommandBuffer commands = commands_[slices_ % kInFlight];
@@ -272,7 +283,7 @@ SlicedRun::Step SlicedRun::step(double budget_us, const SubmissionSemaphores& se
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   device_.check(vk.vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
   const double most = std::min(budget_us, 1000 * device_.options().submission_ms);
-  Step step = {.slice = record(commands, most)};
+  Step step = {.slice = record_slice(commands, most)};
   Ticket ticket = 0;
   try {
     device_.check(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");

@@ -70,7 +70,8 @@ class SlicedRun {
   /// Records as much as fits the budget, at least one dispatch where there is any. Slices run in
   /// the order of their numbers, each once, in one queue or ordered by semaphores. A slice begins
   /// with a barrier that waits for compute shaders and transfers, and ends with one that makes its
-  /// writes visible to compute shaders, transfers and the CPU.
+  /// writes visible to compute shaders, transfers and the CPU. Throws SettingError while slices of
+  /// step() are under way.
   Slice record(VkCommandBuffer commands, double budget_us);
   /// Tells that slices up to this number have ended on the device. A number at or below an earlier
   /// one changes nothing, nor do numbers of step() whose slices still run. Throws SettingError for
@@ -88,7 +89,8 @@ class SlicedRun {
     uint64_t value = 0;
   };
   /// Submits as much as fits the budget by the measured times of nodes, and never more than
-  /// DeviceOptions::submission_ms. Does not wait.
+  /// DeviceOptions::submission_ms. Does not wait. Throws SettingError while slices of record() are
+  /// under way.
   Step step(double budget_us, const SubmissionSemaphores& semaphores = {});
   /// Marks slices of step() that have ended. Does not wait.
   void collect();
@@ -123,6 +125,7 @@ class SlicedRun {
   };
   /// The stage at the position; null: the source gives none now.
   const Stage* current_stage();
+  Slice record_slice(VkCommandBuffer commands, double budget_us);
   void record_updates(VkCommandBuffer commands, const Stage& stage) const;
   void record_copies(VkCommandBuffer commands, const Stage& stage) const;
   /// A reset query pool for the next slice; null where none is free.

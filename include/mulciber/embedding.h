@@ -99,10 +99,11 @@ struct FrameStep {
 /// builds programs and compiles pipelines. Later calls do not allocate, compile or wait, unless
 /// they say so. Work may be cut inside layers; where it is cut changes no bit of the result.
 ///
-/// A task uses one of two ways to run:
+/// A task runs in one of two ways, and may change from one to the other while none of its slices is
+/// under way; SettingError otherwise:
 ///  - record() into the application's command buffers, which the application submits, and
 ///  completed();
-///  - step(), which submits by itself to the device's queue.
+///  - step(), which submits by itself to the device's queue, and wait().
 ///
 /// Not thread-safe. A task keeps its model and device alive. The destructor waits for slices that
 /// step() submitted. Slices that record() recorded should have ended and have been reported to

@@ -253,6 +253,36 @@ TEST_CASE(
   CHECK(translator.translate(kText).text == whole.text);
 }
 
+TEST_CASE("A task's slices are recorded or submitted, and never both at once") {
+  VulkanApplication application;
+  Translator translator(adopt_device(application.lent()), bundled_model());
+  ApplicationCommands commands(application);
+  TranslationTask task(translator, kText);
+  const auto refusal = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const SettingError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using Catch::Matchers::ContainsSubstring;
+  while (!task.done()) {
+    FrameSlice slice;
+    commands.run([&](VkCommandBuffer buffer) { slice = task.record(buffer, 1000); });
+    CHECK_THAT(refusal([&] { task.step(1000); }), ContainsSubstring("slices of record()"));
+    task.completed(slice.number);
+    if (task.done()) break;
+    CHECK(task.step(1000).slice.number == slice.number + 1);
+    commands.drop([&](VkCommandBuffer buffer) {
+      CHECK_THAT(refusal([&] { task.record(buffer, 1000); }),
+                 ContainsSubstring("slices of step()"));
+    });
+    task.wait();
+  }
+  CHECK(task.result().text == translator.translate(kText).text);
+}
+
 TEST_CASE(
     "Memory comes from the application's allocator, up to its budget, and all of it goes back") {
   VulkanApplication application;

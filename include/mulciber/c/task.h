@@ -61,7 +61,8 @@ typedef struct MulciberStep {
 } MulciberStep;
 
 /* Submits dispatches that are expected to take budget_us; never waits. semaphores: may be NULL.
- * */
+ * MULCIBER_ERROR_SETTING while slices of mulciber_record() are under way, as mulciber_record()
+ * gives it while those of mulciber_step() are. */
 MULCIBER_API MulciberStatus mulciber_step(MulciberContext* context, MulciberTask* task,
                                           double budget_us, const MulciberSemaphores* semaphores,
                                           MulciberStep* step);
