@@ -338,6 +338,7 @@ std::string Translator::start_token() const {
 }
 
 uint64_t Translator::trim() {
+  impl_->device->require_alive();
   Allocator& memory = impl_->device->memory();
   const uint64_t reserved = memory.reserved();
   impl_->translation->trim();

@@ -254,6 +254,7 @@ TEST_CASE("The loss of a device says what was in flight, and stays") {
   CHECK_THAT(lost, ContainsSubstring("encoder"));
   CHECK_THAT(message(go_on), ContainsSubstring("lost earlier, with slice 2 in flight"));
   CHECK_THAT(message([&] { translator.translate("hello"); }), ContainsSubstring("lost earlier"));
+  CHECK_THAT(message([&] { translator.trim(); }), ContainsSubstring("lost earlier"));
 }
 
 TEST_CASE("After a model for which memory did not suffice a smaller one is loaded") {
