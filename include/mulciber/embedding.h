@@ -41,7 +41,9 @@ struct Requirements {
   std::shared_ptr<const FeatureStructures> structures;
   /// The first queue family that supports compute.
   uint32_t queue_family = 0;
-  /// Device memory of the model, if one was given: weights, KV cache, activations.
+  /// Device memory of the model, if one was given: weights, KV cache, activations. A translator's
+  /// are those of one text of GeneratorOptions::context tokens and a translation as long, with the
+  /// settings of its files. For encoders the weights alone are counted.
   MemoryPrediction memory;
   /// Why the model cannot run here; empty: it can.
   std::vector<std::string> obstacles;

@@ -32,7 +32,8 @@ struct ModelOptions {
   uint32_t context = 0;                   // tokens of the longest sequence; 0: the model's own
   std::vector<HeadNumber> masked_heads = {};  // for decoder-only models
   /// Contexts that the caller of a decoder-only model will hold, whose memory is planned with the
-  /// weights; 0: only the weights are planned.
+  /// weights; 0: only the weights are planned. For an encoder-decoder any other number plans one
+  /// text of `context` tokens.
   uint32_t sequences = 0;
   uint64_t cache_tokens = 0;  // capacity of the paged KV cache; 0: all contexts
   std::vector<OpenAdapter> adapters = {};

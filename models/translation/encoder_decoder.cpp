@@ -12,23 +12,18 @@
 #include "models/core/recently_used.h"
 #include "models/generation/not_finite.h"
 #include "models/translation/batch_search.h"
+#include "models/translation/search_memory.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
 namespace {
 
-// Lengths are rounded up, so that few programs serve all texts.
-constexpr uint32_t kLengthStep = 8;
-constexpr uint32_t kContextStep = 16;
-constexpr uint32_t kBannedStep = 8;
 // Programs kept for shapes seen before. Each holds its caches and its arena, so their bytes are
 // bounded too; the program in use is always kept.
 constexpr size_t kSearchesKept = 6;
 constexpr uint64_t kSearchBytesKept = 256ull << 20;
 constexpr size_t kPassesKept = 64;
 constexpr uint64_t kPassBytesKept = 256ull << 20;
-
-uint32_t round_up(uint32_t value, uint32_t step) { return (value + step - 1) / step * step; }
 
 }  // namespace
 
@@ -42,54 +37,6 @@ EncoderDecoder::EncoderDecoder(Device& device, std::unique_ptr<EncoderDecoderNet
 
 EncoderDecoder::~EncoderDecoder() = default;
 
-SearchShape EncoderDecoder::search_shape(uint32_t items, uint32_t source_length,
-                                         const GenerationSettings& settings) const {
-  const auto banned = static_cast<uint32_t>(settings.banned.size());
-  const auto ends = static_cast<uint32_t>(settings.ends.size());
-  const auto words = static_cast<uint32_t>(settings.banned_words.size());
-  uint32_t word_ids = 0;
-  for (const std::vector<uint32_t>& word : settings.banned_words)
-    word_ids += static_cast<uint32_t>(word.size());
-  return {.batch = round_up_batch(items),
-          .source_length = std::min(round_up(source_length, kLengthStep), network_->context),
-          .beams = settings.beams,
-          .context = round_up(settings.max_new_tokens + 1, kContextStep),
-          .room = {.banned = round_up(std::max(banned, 1u), kBannedStep),
-                   .ends = std::max(ends, 1u),
-                   .words = round_up(words, kBannedStep),
-                   .word_ids = round_up(word_ids, kBannedStep),
-                   .ngrams = settings.no_repeat_ngram > 0},
-          .masked_output = settings.renormalize && banned > 0};
-}
-
-uint64_t EncoderDecoder::search_bytes(const SearchShape& shape) const {
-  const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
-  const uint64_t rows = shape.rows();
-  uint64_t bytes = 0;
-  for (const StateTensor& tensor : network_->state_tensors(shape))
-    bytes += tensor.shape.elements() * size_of(tensor.type);
-  bytes += (tokens + rows) * network_->live_columns() * size_of(network_->activations);
-  bytes += rows * network_->target_vocabulary * sizeof(float);
-  return bytes + control_bytes(shape);
-}
-
-/// Bytes of the largest tensor that kernels bind whole.
-uint64_t EncoderDecoder::widest_binding(const SearchShape& shape) const {
-  const uint64_t tokens = uint64_t{shape.batch} * shape.source_length;
-  uint64_t widest = std::max({tokens * network_->widest_columns() * size_of(network_->activations),
-                              uint64_t{shape.rows()} * network_->target_vocabulary * sizeof(float),
-                              control_bytes(shape)});
-  for (const StateTensor& tensor : network_->state_tensors(shape))
-    widest = std::max(widest, tensor.shape.elements() * size_of(tensor.type));
-  return widest;
-}
-
-uint64_t EncoderDecoder::control_bytes(const SearchShape& shape) const {
-  ControlLayout control;
-  plan_source(control, *network_, shape.batch, shape.source_length);
-  return (control.words() + uint64_t{shape.rows()} * (4 * shape.context + 8)) * sizeof(uint32_t);
-}
-
 uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSettings& settings) {
   const uint64_t range = device_.capabilities().max_storage_range;
   const uint64_t available = device_.memory().available();
@@ -98,8 +45,9 @@ uint32_t EncoderDecoder::batch_limit(uint32_t source_length, const GenerationSet
   uint32_t best = 1;
   // Half of the memory: the programs of another shape may still be there.
   for (uint32_t items = 1; items <= kMost; ++items) {
-    const SearchShape shape = search_shape(items, source_length, settings);
-    if (widest_binding(shape) > range || search_bytes(shape) > memory / 2) break;
+    const SearchShape shape = search_shape(*network_, items, source_length, settings);
+    if (widest_binding(*network_, shape) > range || search_bytes(*network_, shape) > memory / 2)
+      break;
     best = items;
   }
   return best;
@@ -113,7 +61,7 @@ void EncoderDecoder::trim() {
 
 uint64_t EncoderDecoder::kept_search_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& entry : searches_) bytes += search_bytes(entry->all.shape);
+  for (const auto& entry : searches_) bytes += search_bytes(*network_, entry->all.shape);
   return bytes;
 }
 
@@ -123,7 +71,7 @@ std::shared_ptr<SearchPrograms> EncoderDecoder::search(const SearchShape& shape)
         return entry->all.shape == shape && entry.use_count() == 1;
       }))
     return *found;
-  const uint64_t bytes = search_bytes(shape);
+  const uint64_t bytes = search_bytes(*network_, shape);
   while (!searches_.empty() &&
          (searches_.size() >= kSearchesKept || kept_search_bytes() + bytes > kSearchBytesKept ||
           bytes > device_.memory().available()))
@@ -168,8 +116,8 @@ ControlWords EncoderDecoder::begin(const SearchPrograms& programs, const Generat
 }
 
 std::unique_ptr<SearchTask> EncoderDecoder::start(const GenerationRequest& request, uint32_t pad) {
-  const std::shared_ptr<SearchPrograms> programs = search(
-      search_shape(1, static_cast<uint32_t>(request.sources.front().size()), request.settings));
+  const std::shared_ptr<SearchPrograms> programs = search(search_shape(
+      *network_, 1, static_cast<uint32_t>(request.sources.front().size()), request.settings));
   programs->encode_whole(device_, *network_);
   return std::make_unique<SearchTask>(device_, programs, begin(*programs, request, pad),
                                       request.settings);
@@ -184,9 +132,9 @@ void EncoderDecoder::check(const SearchTask& task, const GenerationRequest& requ
 std::unique_ptr<SearchSlots> EncoderDecoder::open_search(uint32_t slots, uint32_t source_length,
                                                          const GenerationSettings& settings,
                                                          const HeadMasks& head_masks) {
-  return std::make_unique<SearchSlots>(device_, *network_, encoder_,
-                                       search(search_shape(slots, source_length, settings)),
-                                       settings, head_masks);
+  return std::make_unique<SearchSlots>(
+      device_, *network_, encoder_, search(search_shape(*network_, slots, source_length, settings)),
+      settings, head_masks);
 }
 
 GenerationResult EncoderDecoder::generate(const GenerationRequest& request) {
@@ -195,7 +143,8 @@ GenerationResult EncoderDecoder::generate(const GenerationRequest& request) {
   for (const std::vector<uint32_t>& source : request.sources)
     longest = std::max(longest, source.size());
   const uint32_t count = request.slots > 0 ? std::min(request.slots, items) : items;
-  const SearchShape shape = search_shape(count, static_cast<uint32_t>(longest), request.settings);
+  const SearchShape shape =
+      search_shape(*network_, count, static_cast<uint32_t>(longest), request.settings);
 
   GenerationResult result;
   const auto prepared = Clock::now();
@@ -306,7 +255,7 @@ void EncoderDecoder::refuse(const std::string& whose, const std::vector<uint32_t
 }
 
 uint32_t EncoderDecoder::padded_length(uint32_t length) const {
-  return std::min(round_up(length, kLengthStep), network_->context);
+  return mulciber::padded_length(*network_, length);
 }
 
 PassShape EncoderDecoder::padded_shape(const ForwardRequest& request) const {

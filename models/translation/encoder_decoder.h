@@ -85,13 +85,8 @@ class EncoderDecoder {
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings);
 
  private:
-  SearchShape search_shape(uint32_t items, uint32_t source_length,
-                           const GenerationSettings& settings) const;
-  uint64_t search_bytes(const SearchShape& shape) const;
   /// Bytes of the kept searches, as predicted.
   uint64_t kept_search_bytes() const;
-  uint64_t widest_binding(const SearchShape& shape) const;
-  uint64_t control_bytes(const SearchShape& shape) const;
   std::shared_ptr<SearchPrograms> search(const SearchShape& shape);
   /// Control words before a search.
   ControlWords begin(const SearchPrograms& programs, const GenerationRequest& request,

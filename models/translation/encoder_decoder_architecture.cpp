@@ -5,6 +5,7 @@
 #include "models/adapters/weights_load.h"
 #include "models/families/registry.h"
 #include "models/networks/transformer_network.h"
+#include "models/translation/search_memory.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -35,7 +36,10 @@ class EncoderDecoderArchitecture : public Architecture {
   Extents extents() const override { return extents_of(config_); }
   MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
     MemoryPrediction plan = Architecture::predict(device, options);
-    plan.weight_bytes += declare_transformer(config_, checkpoint()).computed_bytes();
+    DeclaredWeights weights(&checkpoint());
+    const TransformerNetwork network(config_, weights, options.activations);
+    plan.weight_bytes += weights.computed_bytes();
+    plan_search(plan, network, config_.generation, options);
     return plan;
   }
 

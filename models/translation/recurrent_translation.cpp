@@ -2,6 +2,7 @@
 
 #include "models/adapters/weights_load.h"
 #include "models/networks/recurrent_network.h"
+#include "models/translation/search_memory.h"
 
 namespace mulciber {
 namespace {
@@ -38,6 +39,12 @@ class RecurrentArchitecture : public Architecture {
 
   const GenerationConfig& generation() const override { return config_.generation; }
   Extents extents() const override { return extents_of(config_); }
+  MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
+    MemoryPrediction plan = Architecture::predict(device, options);
+    DeclaredWeights weights;
+    plan_search(plan, RecurrentNetwork(config_, weights), config_.generation, options);
+    return plan;
+  }
 
  private:
   WeightTable weight_table() const override { return recurrent_weight_table(config_); }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/translation/encoder_decoder.h"
+#include "models/translation/search_memory.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -67,7 +68,7 @@ std::vector<PipelineKey> EncoderDecoder::pipelines(uint32_t source_tokens,
   for (uint32_t length = 1;; length = padded_length(length) + 1) {
     const std::vector<PipelineKey> some =
         search_pipelines(device_.capabilities(), *network_,
-                         search_shape(1, std::min(length, source_tokens), settings));
+                         search_shape(*network_, 1, std::min(length, source_tokens), settings));
     keys.insert(keys.end(), some.begin(), some.end());
     if (padded_length(length) >= std::min(source_tokens, network_->context)) return keys;
   }

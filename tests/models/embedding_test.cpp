@@ -77,6 +77,29 @@ TEST_CASE("A model's memory is told before anything is made") {
   const Requirements fits = requirements(application.physical, *model);
   CHECK(fits.fits());
   CHECK(fits.memory.weight_bytes > 1'000'000);
+  CHECK(fits.memory.key_value_bytes > 0);
+  CHECK(fits.memory.context_bytes > fits.memory.key_value_bytes);
+  // What is told of texts of 64 tokens is what a translation of such a text is predicted to take.
+  GeneratorOptions brief;
+  brief.context = 64;
+  const MemoryPrediction asked = requirements(application.physical, *model, brief).memory;
+  CHECK(asked.weight_bytes == fits.memory.weight_bytes);
+  CHECK(asked.context_bytes < fits.memory.context_bytes);
+  Translator translator(adopt_device(application.lent()), model);
+  std::string text(kText);
+  size_t tokens = 0;
+  while (tokens <= 56) {
+    text += " The house is old.";
+    tokens = TranslationTask(translator, text).so_far().source_ids.size();
+  }
+  REQUIRE(tokens <= 64);
+  translator.trim();
+  translator.translate(text, {.max_new_tokens = 64});
+  const TranslateStatistics& found = translator.statistics();
+  const uint64_t taken = found.predicted_device_bytes - found.weight_bytes;
+  INFO("told " << asked.context_bytes << ", predicted later " << taken);
+  CHECK(asked.context_bytes >= taken * 2 / 3);
+  CHECK(asked.context_bytes <= taken * 3 / 2);
   GeneratorOptions little;
   little.load.memory_limit = 1'000'000;
   const Requirements tight = requirements(application.physical, *model, little);
