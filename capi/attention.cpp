@@ -61,20 +61,20 @@ MulciberStatus mulciber_restart_attention(MulciberContext* context, MulciberTask
 }
 
 uint32_t mulciber_attention_layers(const MulciberTask* task, MulciberAttentionKind kind) {
-  if (!task || !task->attention) return 0;
-  return task->attention->layers(static_cast<AttentionKind>(kind));
+  const std::optional<AttentionKind> known = known_attention_kind(kind);
+  return known && task && task->attention ? task->attention->layers(*known) : 0;
 }
 
 uint32_t mulciber_attention_heads(const MulciberTask* task, MulciberAttentionKind kind) {
-  if (!task || !task->attention) return 0;
-  return task->attention->heads(static_cast<AttentionKind>(kind));
+  const std::optional<AttentionKind> known = known_attention_kind(kind);
+  return known && task && task->attention ? task->attention->heads(*known) : 0;
 }
 
 MulciberStatus mulciber_attention_extent(MulciberContext* context, MulciberTask* task,
                                          MulciberAttentionKind kind, VkExtent2D* extent) {
   return guarded(context, [&] {
     given_to(extent, "extent") = {};
-    *extent = attention_of(task).extent(static_cast<AttentionKind>(kind));
+    *extent = attention_of(task).extent(attention_kind(kind));
   });
 }
 

@@ -1,8 +1,6 @@
 // C functions for grammars.
 #include "mulciber/c/grammar.h"
 
-#include <fmt/format.h>
-
 #include "capi/handles.h"
 #include "capi/structures.h"
 
@@ -17,8 +15,7 @@ Grammar grammar_of(MulciberGrammarKind kind, const char* text) {
     case MULCIBER_GRAMMAR_GBNF: return Grammar::gbnf(&given_to(text, "text"));
     default: break;
   }
-  throw SettingError("kind", fmt::format("is {}", static_cast<int>(kind)),
-                     "give one of MulciberGrammarKind");
+  refuse_enumerator("kind", kind, "MulciberGrammarKind");
 }
 
 }  // namespace

@@ -57,6 +57,10 @@ MulciberStatus guarded_call(MulciberContext* context, void (*call)(const void* d
 
 void refuse_null(const char* name) { throw SettingError(name, "is NULL", "give one"); }
 
+void refuse_enumerator(const char* name, int64_t value, const char* type) {
+  throw SettingError(name, fmt::format("is {}", value), fmt::format("give one of {}", type));
+}
+
 void copy_any_version(void* to, const void* from, size_t size, const char* name) {
   if (!from) refuse_null(name);
   uint32_t given = 0;

@@ -1,6 +1,7 @@
 // The objects behind the handles of the C interface, and the guard around its calls.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
@@ -65,6 +66,8 @@ MulciberStatus guarded(MulciberContext* context, const Call& call) {
 }
 
 [[noreturn]] void refuse_null(const char* name);
+/// Refuses a number that is no enumerator. type: the enumeration, whose values the caller can give.
+[[noreturn]] void refuse_enumerator(const char* name, int64_t value, const char* type);
 /// Copies the part of a caller's structure that both versions know. size: bytes of the structure in
 /// this version.
 void copy_any_version(void* to, const void* from, size_t size, const char* name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -137,7 +138,7 @@ inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
   if (info.sample)
     options.sampling = Sampling{.temperature = info.temperature,
                                 .top_k = info.top_k,
-                                .top_p = info.top_p > 0 ? info.top_p : 1,
+                                .top_p = info.top_p != 0 ? info.top_p : 1,
                                 .min_p = info.min_p,
                                 .seed = info.seed};
   if (info.on_text)
@@ -174,21 +175,53 @@ inline EmbedOptions embed_options(const MulciberEmbedInfo* from) {
   return options;
 }
 
+/// No value for numbers that are no MulciberAttentionKind.
+inline std::optional<AttentionKind> known_attention_kind(MulciberAttentionKind kind) {
+  switch (kind) {
+    case MULCIBER_ATTENTION_ENCODER: return AttentionKind::kEncoder;
+    case MULCIBER_ATTENTION_DECODER: return AttentionKind::kDecoder;
+    case MULCIBER_ATTENTION_CROSS: return AttentionKind::kCross;
+    default: return {};
+  }
+}
+
+inline AttentionKind attention_kind(MulciberAttentionKind kind) {
+  if (const std::optional<AttentionKind> known = known_attention_kind(kind)) return *known;
+  refuse_enumerator("kind", kind, "MulciberAttentionKind");
+}
+
 inline AttentionMap attention_map(const MulciberAttentionMap* from) {
   const auto map = of_any_version(from, "MulciberAttentionMap");
-  return {static_cast<AttentionKind>(map.kind), map.layer, map.head};
+  return {attention_kind(map.kind), map.layer, map.head};
+}
+
+/// Vulkan numbers the layouts of its first version up to PREINITIALIZED, and all later ones from a
+/// thousand million on.
+inline VkImageLayout image_layout(VkImageLayout layout, const char* name) {
+  const auto value = static_cast<int64_t>(layout);
+  const bool first = value >= 0 && value <= VK_IMAGE_LAYOUT_PREINITIALIZED;
+  const bool later = value >= 1000000000 && value < VK_IMAGE_LAYOUT_MAX_ENUM;
+  if (!first && !later) refuse_enumerator(name, value, "VkImageLayout");
+  return layout;
 }
 
 inline ApplicationImage application_image(const MulciberApplicationImage* from) {
   const auto image = of_any_version(from, "MulciberApplicationImage");
-  ApplicationImage result = {.image = image.image,
-                             .format = image.format,
-                             .extent = image.extent,
-                             .mip_level = image.mip_level,
-                             .array_layer = image.array_layer,
-                             .offset = image.offset,
-                             .layout = image.layout};
-  if (image.final_layout != VK_IMAGE_LAYOUT_UNDEFINED) result.final_layout = image.final_layout;
+  ApplicationImage result = {
+      .image = image.image,
+      .format = image.format,
+      .extent = image.extent,
+      .mip_level = image.mip_level,
+      .array_layer = image.array_layer,
+      .offset = image.offset,
+      .layout = image_layout(image.layout, "MulciberApplicationImage::layout")};
+  if (image.final_layout == VK_IMAGE_LAYOUT_PREINITIALIZED)
+    throw SettingError("MulciberApplicationImage::final_layout",
+                       "is VK_IMAGE_LAYOUT_PREINITIALIZED, which images begin with",
+                       "give the layout of later uses");
+  if (image.final_layout != VK_IMAGE_LAYOUT_UNDEFINED)
+    result.final_layout =
+        image_layout(image.final_layout, "MulciberApplicationImage::final_layout");
   if (image.stages != 0) result.stages = image.stages, result.accesses = image.accesses;
   if (image.changes_family) result.queue_family = image.queue_family;
   return result;

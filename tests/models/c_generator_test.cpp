@@ -1,5 +1,6 @@
 // Text generation in C: prompts in parts and outputs on the device are those of C++.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,18 @@ TEST_CASE("Prompts in parts, logits and states in C are those in C++") {
         MULCIBER_ERROR_SETTING);
   CHECK(mulciber_begin_generation(c, generator, nullptr, &info, &refused) ==
         MULCIBER_ERROR_SETTING);
+  mulciber_destroy_task(task);
+  // A top_p of 0 stands for all tokens; other numbers out of range do not.
+  info.sample = VK_TRUE;
+  info.temperature = 1;
+  for (const float top_p : {-0.5f, std::numeric_limits<float>::quiet_NaN()}) {
+    info.top_p = top_p;
+    CHECK(mulciber_begin_generation(c, generator, "The red", &info, &refused) ==
+          MULCIBER_ERROR_SETTING);
+    CHECK_THAT(session.context.message(), Catch::Matchers::ContainsSubstring("top p"));
+  }
+  info.top_p = 0;
+  REQUIRE(mulciber_begin_generation(c, generator, "The red", &info, &task) == MULCIBER_OK);
   mulciber_destroy_task(task);
   mulciber_destroy_generator(generator);
 }

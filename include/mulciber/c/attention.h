@@ -43,8 +43,8 @@ MULCIBER_API MulciberStatus mulciber_begin_attention_maps(MulciberContext* conte
 MULCIBER_API MulciberStatus mulciber_restart_attention(MulciberContext* context, MulciberTask* task,
                                                        MulciberTask* text);
 
-/* Layers and heads of a kind of map; 0: the model has no such maps, or the task is not an attention
- * task. */
+/* Layers and heads of a kind of map; 0: the model has no such maps, the kind is none, or the task
+ * is not an attention task. */
 MULCIBER_API uint32_t mulciber_attention_layers(const MulciberTask* task,
                                                 MulciberAttentionKind kind);
 MULCIBER_API uint32_t mulciber_attention_heads(const MulciberTask* task,
