@@ -83,7 +83,8 @@ MulciberStatus mulciber_record_attention_image(MulciberContext* context, Mulcibe
                                                const MulciberApplicationImage* image,
                                                const MulciberAttentionMap* map) {
   return guarded(context, [&] {
-    attention_of(task).record_attention(commands, application_image(image), attention_map(map));
+    attention_of(task).record_attention(given_handle(commands, "commands"),
+                                        application_image(image), attention_map(map));
   });
 }
 
@@ -92,7 +93,8 @@ MulciberStatus mulciber_record_attention_buffer(MulciberContext* context, Mulcib
                                                 const MulciberApplicationBuffer* buffer,
                                                 const MulciberAttentionMap* map) {
   return guarded(context, [&] {
-    attention_of(task).record_attention(commands, application_buffer(buffer), attention_map(map));
+    attention_of(task).record_attention(given_handle(commands, "commands"),
+                                        application_buffer(buffer), attention_map(map));
   });
 }
 

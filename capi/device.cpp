@@ -20,7 +20,10 @@ MulciberStatus mulciber_adopt_device(MulciberContext* context, const MulciberDev
     application.physical = application_physical(info.physical);
     application.device = info.device;
     application.queue = application_queue(info);
-    application.enabled_extensions.assign(info.extensions, info.extensions + info.extension_count);
+    for (uint32_t i = 0; i < info.extension_count; ++i) {
+      const char* name = element_of(info.extensions, i, "extensions");
+      application.enabled_extensions.emplace_back(&given_to(name, "extensions"));
+    }
     application.enabled_features = info.features;
     application.allocator = application_allocator(info);
     application.memory_budget = info.memory_budget;

@@ -110,7 +110,8 @@ MulciberStatus mulciber_record_patches_image(MulciberContext* context, MulciberT
                                              const MulciberApplicationImage* image,
                                              const MulciberPatchMap* map) {
   return guarded(context, [&] {
-    image_of(task).record_attention(commands, application_image(image), patch_map(map));
+    image_of(task).record_attention(given_handle(commands, "commands"), application_image(image),
+                                    patch_map(map));
   });
 }
 
@@ -119,7 +120,8 @@ MulciberStatus mulciber_record_patches_buffer(MulciberContext* context, Mulciber
                                               const MulciberApplicationBuffer* buffer,
                                               const MulciberPatchMap* map) {
   return guarded(context, [&] {
-    image_of(task).record_attention(commands, application_buffer(buffer), patch_map(map));
+    image_of(task).record_attention(given_handle(commands, "commands"), application_buffer(buffer),
+                                    patch_map(map));
   });
 }
 

@@ -21,6 +21,19 @@ T& given_to(T* pointer, const char* name) {
   return *pointer;
 }
 
+/// Returns a Vulkan handle; throws SettingError if it is null.
+template <typename Handle>
+Handle given_handle(Handle handle, const char* name) {
+  if (!handle) refuse_null(name);
+  return handle;
+}
+
+/// Returns an element of a list; throws SettingError if the list is null.
+template <typename T>
+const T& element_of(const T* list, uint32_t at, const char* name) {
+  return (&given_to(list, name))[at];
+}
+
 /// Copies a structure of the caller's version; fields that the caller's version lacks are 0.
 template <typename T>
 T of_any_version(const T* from, const char* name) {
@@ -208,7 +221,7 @@ inline VkImageLayout image_layout(VkImageLayout layout, const char* name) {
 inline ApplicationImage application_image(const MulciberApplicationImage* from) {
   const auto image = of_any_version(from, "MulciberApplicationImage");
   ApplicationImage result = {
-      .image = image.image,
+      .image = given_handle(image.image, "MulciberApplicationImage::image"),
       .format = image.format,
       .extent = image.extent,
       .mip_level = image.mip_level,
@@ -230,7 +243,9 @@ inline ApplicationImage application_image(const MulciberApplicationImage* from) 
 inline ApplicationBuffer application_buffer(const MulciberApplicationBuffer* from) {
   const auto buffer = of_any_version(from, "MulciberApplicationBuffer");
   ApplicationBuffer result = {
-      .buffer = buffer.buffer, .offset = buffer.offset, .size = buffer.bytes};
+      .buffer = given_handle(buffer.buffer, "MulciberApplicationBuffer::buffer"),
+      .offset = buffer.offset,
+      .size = buffer.bytes};
   if (buffer.stages != 0) result.stages = buffer.stages, result.accesses = buffer.accesses;
   if (buffer.changes_family) result.queue_family = buffer.queue_family;
   return result;
@@ -254,10 +269,12 @@ inline FrameSemaphores frame_semaphores(const MulciberSemaphores* from) {
   if (!from) return result;
   const auto s = of_any_version(from, "MulciberSemaphores");
   for (uint32_t i = 0; i < s.wait_count; ++i)
-    result.waits.push_back(
-        {s.waits[i], s.wait_stages[i], s.wait_values ? s.wait_values[i] : uint64_t{0}});
+    result.waits.push_back({given_handle(element_of(s.waits, i, "waits"), "waits"),
+                            element_of(s.wait_stages, i, "wait_stages"),
+                            s.wait_values ? s.wait_values[i] : uint64_t{0}});
   for (uint32_t i = 0; i < s.signal_count; ++i)
-    result.signals.push_back({s.signals[i], s.signal_values ? s.signal_values[i] : uint64_t{0}});
+    result.signals.push_back({given_handle(element_of(s.signals, i, "signals"), "signals"),
+                              s.signal_values ? s.signal_values[i] : uint64_t{0}});
   return result;
 }
 

@@ -47,7 +47,8 @@ MulciberStatus mulciber_record(MulciberContext* context, MulciberTask* task,
                                VkCommandBuffer commands, double budget_us, MulciberSlice* slice) {
   return guarded(context, [&] {
     given_to(slice, "slice") = {};
-    *slice = c_slice(given_to(task, "task").task->record(commands, budget_us));
+    FrameTask& of = *given_to(task, "task").task;
+    *slice = c_slice(of.record(given_handle(commands, "commands"), budget_us));
   });
 }
 

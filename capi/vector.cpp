@@ -27,7 +27,9 @@ MulciberStatus mulciber_record_vector(MulciberContext* context, MulciberTask* ta
                                       VkCommandBuffer commands,
                                       const MulciberApplicationBuffer* buffer) {
   return guarded(context, [&] {
-    with_vector(task, [&](auto& of) { of.record_vector(commands, application_buffer(buffer)); });
+    with_vector(task, [&](auto& of) {
+      of.record_vector(given_handle(commands, "commands"), application_buffer(buffer));
+    });
   });
 }
 
@@ -35,7 +37,9 @@ MulciberStatus mulciber_record_states(MulciberContext* context, MulciberTask* ta
                                       VkCommandBuffer commands,
                                       const MulciberApplicationBuffer* buffer) {
   return guarded(context, [&] {
-    with_vector(task, [&](auto& of) { of.record_states(commands, application_buffer(buffer)); });
+    with_vector(task, [&](auto& of) {
+      of.record_states(given_handle(commands, "commands"), application_buffer(buffer));
+    });
   });
 }
 

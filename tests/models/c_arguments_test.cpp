@@ -1,5 +1,7 @@
 // Wrong arguments in C: each is refused with its name, before anything reads it.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/c_session.h"
 #include "tests/catch.h"
@@ -39,6 +41,133 @@ struct MappedText : Session {
 };
 
 }  // namespace
+
+TEST_CASE("Vulkan handles that are NULL are refused in C with their names") {
+  const MappedText text;
+  MulciberContext* c = text.c;
+  MulciberTask* task = nullptr;
+  REQUIRE(mulciber_begin_translation(c, text.translator, "A dog.", nullptr, &task) == MULCIBER_OK);
+  MulciberSlice slice = {7, 7, 7};
+  CHECK_THAT(text.refused(mulciber_record(c, task, VK_NULL_HANDLE, 2000, &slice)),
+             ContainsSubstring("commands: is NULL"));
+  CHECK(slice.number == 0);
+
+  VkSemaphore none = VK_NULL_HANDLE;
+  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  const auto stepped = [&](const MulciberSemaphores& semaphores) {
+    MulciberStep step;
+    return text.refused(mulciber_step(c, task, 2000, &semaphores, &step));
+  };
+  MulciberSemaphores semaphores = {sizeof(semaphores)};
+  semaphores.signal_count = 1;
+  CHECK_THAT(stepped(semaphores), ContainsSubstring("signals: is NULL"));
+  semaphores.signals = &none;
+  CHECK_THAT(stepped(semaphores), ContainsSubstring("signals: is NULL"));
+  semaphores.wait_count = 1;
+  CHECK_THAT(stepped(semaphores), ContainsSubstring("waits: is NULL"));
+  semaphores.waits = &none;
+  semaphores.wait_stages = &stages;
+  CHECK_THAT(stepped(semaphores), ContainsSubstring("waits: is NULL"));
+  none = reinterpret_cast<VkSemaphore>(&none);  // never read
+  semaphores.wait_stages = nullptr;
+  CHECK_THAT(stepped(semaphores), ContainsSubstring("wait_stages: is NULL"));
+  mulciber_destroy_task(task);
+
+  // Copies look at their handles before they look whether the task has run.
+  MulciberApplicationBuffer buffer = {sizeof(buffer)};
+  MulciberApplicationImage image = {sizeof(image)};
+  const MulciberAttentionMap map = {sizeof(map)};
+  CHECK_THAT(text.refused(
+                 mulciber_record_attention_image(c, text.attention, VK_NULL_HANDLE, &image, &map)),
+             ContainsSubstring("is NULL"));
+  ApplicationCommands commands(text.application);
+  commands.run([&](VkCommandBuffer recorded) {
+    CHECK_THAT(
+        text.refused(mulciber_record_attention_image(c, text.attention, recorded, &image, &map)),
+        ContainsSubstring("MulciberApplicationImage::image: is NULL"));
+    CHECK_THAT(
+        text.refused(mulciber_record_attention_buffer(c, text.attention, recorded, &buffer, &map)),
+        ContainsSubstring("MulciberApplicationBuffer::buffer: is NULL"));
+  });
+  buffer.buffer = reinterpret_cast<VkBuffer>(&buffer);  // never read
+  CHECK_THAT(text.refused(mulciber_record_attention_buffer(c, text.attention, VK_NULL_HANDLE,
+                                                           &buffer, &map)),
+             ContainsSubstring("commands: is NULL"));
+}
+
+TEST_CASE("Vectors and maps of patches in C are refused without a command buffer") {
+  const Session words(small_encoder()), seen(digits());
+  MulciberTextEncoder* encoder = nullptr;
+  MulciberImageEncoder* eye = nullptr;
+  MulciberTask *text = nullptr, *image = nullptr;
+  REQUIRE(mulciber_load_text_encoder(words.c, words.device, words.model, nullptr, &encoder) ==
+          MULCIBER_OK);
+  REQUIRE(mulciber_load_image_encoder(seen.c, seen.device, seen.model, nullptr, &eye) ==
+          MULCIBER_OK);
+  REQUIRE(mulciber_begin_embedding(words.c, encoder, "A house.", nullptr, &text) == MULCIBER_OK);
+  const std::vector<uint8_t> grey(12, 128);
+  const MulciberImage given = {sizeof(given), 2, 2, grey.data(), nullptr};
+  REQUIRE(mulciber_begin_image(seen.c, eye, &given, nullptr, &image) == MULCIBER_OK);
+  MulciberApplicationBuffer buffer = {sizeof(buffer)};
+  buffer.buffer = reinterpret_cast<VkBuffer>(&buffer);  // never read
+  MulciberApplicationImage texels = {sizeof(texels)};
+  texels.image = reinterpret_cast<VkImage>(&texels);  // never read
+  const MulciberPatchMap map = {sizeof(map)};
+  const auto refused = [](const Session& session, MulciberStatus status) {
+    CHECK(status == MULCIBER_ERROR_SETTING);
+    CHECK_THAT(session.context.message(), ContainsSubstring("commands: is NULL"));
+  };
+  for (const auto& [session, task] : {std::pair(&words, text), std::pair(&seen, image)}) {
+    refused(*session, mulciber_record_vector(session->c, task, VK_NULL_HANDLE, &buffer));
+    refused(*session, mulciber_record_states(session->c, task, VK_NULL_HANDLE, &buffer));
+  }
+  refused(seen, mulciber_record_patches_buffer(seen.c, image, VK_NULL_HANDLE, &buffer, &map));
+  refused(seen, mulciber_record_patches_image(seen.c, image, VK_NULL_HANDLE, &texels, &map));
+  for (MulciberTask* task : {text, image}) mulciber_destroy_task(task);
+  mulciber_destroy_image_encoder(eye);
+  mulciber_destroy_text_encoder(encoder);
+}
+
+TEST_CASE("A device in C is refused without its handles") {
+  const VulkanApplication application;
+  const Lent lent(application);
+  const Context context;
+  const auto refused = [&](MulciberDeviceInfo info, MulciberStatus status) {
+    MulciberDevice* device = nullptr;
+    CHECK(mulciber_adopt_device(context.handle, &info, &device) == status);
+    CHECK(device == nullptr);
+    return context.message();
+  };
+  MulciberDeviceInfo info = lent.info;
+  info.device = VK_NULL_HANDLE;
+  CHECK_THAT(refused(info, MULCIBER_ERROR_UNAVAILABLE), ContainsSubstring("the device"));
+  info = lent.info;
+  info.queue = VK_NULL_HANDLE;
+  CHECK_THAT(refused(info, MULCIBER_ERROR_UNAVAILABLE), ContainsSubstring("a queue"));
+  MulciberRequirements found = {sizeof(found)};
+  for (const int missing : {0, 1, 2}) {
+    MulciberPhysicalDevice physical = lent.physical;
+    if (missing == 0) physical.instance = VK_NULL_HANDLE;
+    if (missing == 1) physical.physical_device = VK_NULL_HANDLE;
+    if (missing == 2) physical.get_instance_proc_addr = nullptr;
+    info = lent.info;
+    info.physical = &physical;
+    CHECK_THAT(refused(info, MULCIBER_ERROR_UNAVAILABLE), ContainsSubstring("instance"));
+    CHECK(mulciber_query_requirements(context.handle, &physical, nullptr, nullptr, &found) ==
+          MULCIBER_ERROR_UNAVAILABLE);
+  }
+  info = lent.info;
+  info.physical = nullptr;
+  CHECK_THAT(refused(info, MULCIBER_ERROR_SETTING), ContainsSubstring("is NULL"));
+  // Names of extensions are read before anything is made of them.
+  const char* const nameless[] = {nullptr};
+  info = lent.info;
+  info.extension_count = 1;
+  for (const char* const* names : {nameless, static_cast<const char* const*>(nullptr)}) {
+    info.extensions = names;
+    CHECK_THAT(refused(info, MULCIBER_ERROR_SETTING), ContainsSubstring("extensions: is NULL"));
+  }
+}
 
 TEST_CASE("Numbers that are no enumerators are refused in C with their enumeration") {
   const MappedText text;
