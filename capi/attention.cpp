@@ -8,7 +8,8 @@ namespace mulciber::c {
 namespace {
 
 AttentionTask& attention_of(MulciberTask* task) {
-  return given_to(given_to(task, "task").attention, "the task's attention");
+  return part_of(given_to(task, "task"), &MulciberTask::attention, "attention maps",
+                 "mulciber_begin_attention_maps");
 }
 
 MulciberTask* task_of(std::unique_ptr<AttentionTask> made) {
@@ -37,26 +38,27 @@ MulciberStatus mulciber_begin_attention_maps(MulciberContext* context, MulciberT
     given_to(task, "task") = nullptr;
     const auto info = of_any_version(from, "MulciberAttentionInfo");
     MulciberTask& of = given_to(text, "text");
-    if (of.translation)
+    if (of.translation) {
       *task = task_of(std::make_unique<AttentionTask>(
           given_to(info.translator, "translator").translator, so_far_of(of), HeadMasks{},
           AttentionRoom{.source = info.source_room, .target = info.room}));
-    else
+    } else {
+      GenerationTask& completion = completion_of(of);
       *task = task_of(std::make_unique<AttentionTask>(
-          given_to(info.generator, "generator").generator,
-          so_far_of(given_to(of.generation, "the task's text")), info.room));
+          given_to(info.generator, "generator").generator, so_far_of(completion), info.room));
+    }
   });
 }
 
 MulciberStatus mulciber_restart_attention(MulciberContext* context, MulciberTask* task,
                                           MulciberTask* text) {
   return guarded(context, [&] {
-    AttentionTask& maps = given_to(given_to(task, "task").attention, "the task's attention");
+    AttentionTask& maps = attention_of(task);
     MulciberTask& of = given_to(text, "text");
     if (of.translation)
       maps.restart(so_far_of(of));
     else
-      maps.restart(so_far_of(given_to(of.generation, "the task's text")));
+      maps.restart(so_far_of(completion_of(of)));
   });
 }
 
@@ -105,7 +107,9 @@ MulciberStatus mulciber_begin_attention(MulciberContext* context, MulciberTransl
   const MulciberStatus status = guarded(context, [&] {
     given_to(task, "task") = nullptr;
     // Throws where the translation is not done.
-    given_to(given_to(translation, "translation").translation, "translation").result();
+    part_of(given_to(translation, "translation"), &MulciberTask::translation, "translation",
+            "mulciber_begin_translation")
+        .result();
   });
   if (status != MULCIBER_OK) return status;
   MulciberAttentionInfo info = {sizeof(info)};

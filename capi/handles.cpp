@@ -21,6 +21,13 @@ MulciberStatus status_of(const DeviceError& error) {
   return MULCIBER_ERROR_DEVICE;
 }
 
+const char* subject_of(const MulciberTask& task) {
+  if (task.translation) return "a translation";
+  if (task.generation) return "a completion";
+  if (task.attention) return "attention maps";
+  return task.embedding ? "the embedding of a text" : "the embedding of an image";
+}
+
 MulciberStatus failed(MulciberContext* context, MulciberStatus status, const char* message) {
   try {
     context->message = message;
@@ -59,6 +66,11 @@ void refuse_null(const char* name) { throw SettingError(name, "is NULL", "give o
 
 void refuse_enumerator(const char* name, int64_t value, const char* type) {
   throw SettingError(name, fmt::format("is {}", value), fmt::format("give one of {}", type));
+}
+
+void refuse_task(const MulciberTask& task, const char* lacks, const char* remedy) {
+  throw SettingError("task", fmt::format("computes {}, and has no {}", subject_of(task), lacks),
+                     fmt::format("give one of {}", remedy));
 }
 
 void copy_any_version(void* to, const void* from, size_t size, const char* name) {

@@ -68,6 +68,9 @@ MulciberStatus guarded(MulciberContext* context, const Call& call) {
 [[noreturn]] void refuse_null(const char* name);
 /// Refuses a number that is no enumerator. type: the enumeration, whose values the caller can give.
 [[noreturn]] void refuse_enumerator(const char* name, int64_t value, const char* type);
+/// Refuses a task of another kind. lacks: what the function gives and this task does not have.
+/// remedy: functions that begin tasks which have it.
+[[noreturn]] void refuse_task(const MulciberTask& task, const char* lacks, const char* remedy);
 /// Copies the part of a caller's structure that both versions know. size: bytes of the structure in
 /// this version.
 void copy_any_version(void* to, const void* from, size_t size, const char* name);

@@ -43,7 +43,7 @@ MulciberTask* task_of(std::unique_ptr<ImageTask> made) {
 }
 
 ImageTask& image_of(const MulciberTask* task) {
-  return given_to(given_to(task, "task").image, "the task's image");
+  return part_of(given_to(task, "task"), &MulciberTask::image, "patches", "mulciber_begin_image");
 }
 
 PatchMap patch_map(const MulciberPatchMap* from) {

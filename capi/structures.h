@@ -21,6 +21,20 @@ T& given_to(T* pointer, const char* name) {
   return *pointer;
 }
 
+/// Returns what is set in tasks of one kind alone; throws SettingError for tasks of other kinds.
+template <typename Part>
+Part& part_of(const MulciberTask& task, Part* MulciberTask::*part, const char* lacks,
+              const char* remedy) {
+  if (!(task.*part)) refuse_task(task, lacks, remedy);
+  return *(task.*part);
+}
+
+/// Returns the completion of a task that is no translation, for functions that take both.
+inline GenerationTask& completion_of(const MulciberTask& task) {
+  return part_of(task, &MulciberTask::generation, "text",
+                 "mulciber_begin_translation or mulciber_begin_generation");
+}
+
 /// Returns a Vulkan handle; throws SettingError if it is null.
 template <typename Handle>
 Handle given_handle(Handle handle, const char* name) {

@@ -25,8 +25,8 @@ Translation text_of(MulciberTask& task) {
     Translation found = done ? task.translation->result() : Translation{};
     return found.complete ? found : task.translation->so_far();
   }
-  const GenerationTask& answer = given_to(task.generation, "the task's text");
-  const Generation found = done ? task.generation->result() : answer.so_far();
+  GenerationTask& answer = completion_of(task);
+  const Generation found = done ? answer.result() : answer.so_far();
   Translation result = {.text = found.text, .ids = found.ids, .source_ids = found.prompt_ids};
   result.complete = done && found.end != GenerateEnd::kCancelled;
   for (const uint32_t id : result.ids) result.tokens.push_back(answer.token_text(id));
@@ -104,14 +104,11 @@ MulciberStatus mulciber_text(MulciberContext* context, MulciberTask* task, const
     MulciberTask& of = given_to(task, "task");
     const char*& to = given_to(text, "text");
     const bool done = of.task->done();
-    if (of.attention || of.embedding) {
-      throw SettingError("task", "computes attention or a vector, and has no text",
-                         "ask the translation's, or the answer's");
-    } else if (of.translation) {
+    if (of.translation) {
       const Translation found = done ? of.translation->result() : Translation{};
       of.text = found.complete ? found.text : of.translation->text();
-    } else if (done) {
-      of.text = of.generation->result().text;
+    } else if (GenerationTask& answer = completion_of(of); done) {
+      of.text = answer.result().text;
     }
     to = of.text.c_str();
   });

@@ -55,7 +55,8 @@ MulciberStatus mulciber_beams(MulciberContext* context, MulciberTask* task, uint
     given_to(beams, "beams") = nullptr;
     MulciberTask& of = given_to(task, "task");
     auto shown = std::make_shared<ShownBeams>();
-    shown->found = given_to(of.translation, "the task's translation").beams();
+    shown->found =
+        part_of(of, &MulciberTask::translation, "beams", "mulciber_begin_translation").beams();
     for (const Beam& beam : shown->found)
       shown->list.push_back({beam.text.c_str(), beam.score, beam.finished,
                              static_cast<uint32_t>(beam.ids.size()), beam.ids.data()});

@@ -14,7 +14,8 @@ namespace {
 template <typename Call>
 auto with_vector(MulciberTask* task, const Call& call) {
   if (ImageTask* image = given_to(task, "task").image) return call(*image);
-  return call(given_to(task->embedding, "the task's vector"));
+  return call(part_of(*task, &MulciberTask::embedding, "embedding",
+                      "mulciber_begin_embedding or mulciber_begin_image"));
 }
 
 }  // namespace

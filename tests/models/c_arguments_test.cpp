@@ -5,6 +5,7 @@
 
 #include "tests/c_session.h"
 #include "tests/catch.h"
+#include "tests/small_decoder.h"
 #include "tests/support.h"
 
 #include "mulciber/mulciber_c.h"
@@ -39,6 +40,24 @@ struct MappedText : Session {
     return status == MULCIBER_OK ? "" : context.message();
   }
 };
+
+MulciberTask* begun_embedding(const Session& session, MulciberTextEncoder** encoder) {
+  REQUIRE(mulciber_load_text_encoder(session.c, session.device, session.model, nullptr, encoder) ==
+          MULCIBER_OK);
+  MulciberTask* task = nullptr;
+  REQUIRE(mulciber_begin_embedding(session.c, *encoder, "A house.", nullptr, &task) == MULCIBER_OK);
+  return task;
+}
+
+MulciberTask* begun_image(const Session& session, MulciberImageEncoder** encoder) {
+  REQUIRE(mulciber_load_image_encoder(session.c, session.device, session.model, nullptr, encoder) ==
+          MULCIBER_OK);
+  const std::vector<uint8_t> grey(4 * 4 * 3, 128);
+  const MulciberImage image = {sizeof(image), 4, 4, grey.data(), nullptr};
+  MulciberTask* task = nullptr;
+  REQUIRE(mulciber_begin_image(session.c, *encoder, &image, nullptr, &task) == MULCIBER_OK);
+  return task;
+}
 
 }  // namespace
 
@@ -99,15 +118,8 @@ TEST_CASE("Vectors and maps of patches in C are refused without a command buffer
   const Session words(small_encoder()), seen(digits());
   MulciberTextEncoder* encoder = nullptr;
   MulciberImageEncoder* eye = nullptr;
-  MulciberTask *text = nullptr, *image = nullptr;
-  REQUIRE(mulciber_load_text_encoder(words.c, words.device, words.model, nullptr, &encoder) ==
-          MULCIBER_OK);
-  REQUIRE(mulciber_load_image_encoder(seen.c, seen.device, seen.model, nullptr, &eye) ==
-          MULCIBER_OK);
-  REQUIRE(mulciber_begin_embedding(words.c, encoder, "A house.", nullptr, &text) == MULCIBER_OK);
-  const std::vector<uint8_t> grey(12, 128);
-  const MulciberImage given = {sizeof(given), 2, 2, grey.data(), nullptr};
-  REQUIRE(mulciber_begin_image(seen.c, eye, &given, nullptr, &image) == MULCIBER_OK);
+  MulciberTask* const text = begun_embedding(words, &encoder);
+  MulciberTask* const image = begun_image(seen, &eye);
   MulciberApplicationBuffer buffer = {sizeof(buffer)};
   buffer.buffer = reinterpret_cast<VkBuffer>(&buffer);  // never read
   MulciberApplicationImage texels = {sizeof(texels)};
@@ -223,4 +235,76 @@ TEST_CASE("Numbers that are no enumerators are refused in C with their enumerati
                ContainsSubstring("give one of MulciberGrammarKind"));
     CHECK(grammar == nullptr);
   }
+}
+
+TEST_CASE("A function in C that is given another kind of task names the kind and what it lacks") {
+  const MappedText pair;
+  const Session words(small_encoder()), seen(digits()), told(small_decoder().string());
+  MulciberTextEncoder* encoder = nullptr;
+  MulciberImageEncoder* eye = nullptr;
+  MulciberGenerator* generator = nullptr;
+  MulciberTask* const embedding = begun_embedding(words, &encoder);
+  MulciberTask* const image = begun_image(seen, &eye);
+  MulciberTask *completion = nullptr, *task = nullptr;
+  MulciberLoadInfo load = {sizeof(load)};
+  load.context = 32;
+  REQUIRE(mulciber_load_generator(told.c, told.device, told.model, &load, &generator) ==
+          MULCIBER_OK);
+  REQUIRE(mulciber_begin_generation(told.c, generator, "The red", nullptr, &completion) ==
+          MULCIBER_OK);
+  const Context context;
+  MulciberContext* c = context.handle;
+  const auto lacks = [&](MulciberStatus status, const std::string& kind, const std::string& what) {
+    INFO(kind << ": " << what);
+    CHECK(status == MULCIBER_ERROR_SETTING);
+    CHECK_THAT(context.message(), ContainsSubstring("task: computes " + kind + ", and has no " +
+                                                    what + "; give one of mulciber_begin_"));
+  };
+  const std::string of_pair = "a translation", of_completion = "a completion",
+                    of_maps = "attention maps", of_text = "the embedding of a text",
+                    of_image = "the embedding of an image";
+
+  const char* text = nullptr;
+  MulciberText known = {sizeof(known)};
+  const MulciberAttentionInfo info = {sizeof(info), 0, 0, nullptr, nullptr};
+  for (const auto& [of, kind] : {std::pair(pair.attention, of_maps), std::pair(embedding, of_text),
+                                 std::pair(image, of_image)}) {
+    lacks(mulciber_text(c, of, &text), kind, "text");
+    lacks(mulciber_so_far(c, of, &known), kind, "text");
+    lacks(mulciber_begin_attention_maps(c, of, &info, &task), kind, "text");
+    lacks(mulciber_restart_attention(c, pair.attention, of), kind, "text");
+  }
+  uint32_t count = 0;
+  const MulciberBeam* beams = nullptr;
+  for (const auto& [of, kind] :
+       {std::pair(completion, of_completion), std::pair(embedding, of_text),
+        std::pair(pair.attention, of_maps), std::pair(image, of_image)})
+    lacks(mulciber_beams(c, of, &count, &beams), kind, "beams");
+  VkExtent2D extent;
+  for (const auto& [of, kind] :
+       {std::pair(pair.translation, of_pair), std::pair(completion, of_completion),
+        std::pair(embedding, of_text), std::pair(image, of_image)}) {
+    lacks(mulciber_attention_extent(c, of, MULCIBER_ATTENTION_CROSS, &extent), kind, of_maps);
+    lacks(mulciber_restart_attention(c, of, pair.translation), kind, of_maps);
+    lacks(mulciber_record_attention_image(c, of, VK_NULL_HANDLE, nullptr, nullptr), kind, of_maps);
+    lacks(mulciber_record_attention_buffer(c, of, VK_NULL_HANDLE, nullptr, nullptr), kind, of_maps);
+  }
+  float vector = 0;
+  MulciberImageReport report = {sizeof(report)};
+  for (const auto& [of, kind] :
+       {std::pair(pair.translation, of_pair), std::pair(completion, of_completion),
+        std::pair(pair.attention, of_maps)}) {
+    lacks(mulciber_vector(c, of, &vector), kind, "embedding");
+    lacks(mulciber_record_vector(c, of, VK_NULL_HANDLE, nullptr), kind, "embedding");
+    lacks(mulciber_record_states(c, of, VK_NULL_HANDLE, nullptr), kind, "embedding");
+    lacks(mulciber_describe_image(c, of, &report), kind, "patches");
+    lacks(mulciber_record_patches_image(c, of, VK_NULL_HANDLE, nullptr, nullptr), kind, "patches");
+    lacks(mulciber_record_patches_buffer(c, of, VK_NULL_HANDLE, nullptr, nullptr), kind, "patches");
+  }
+  lacks(mulciber_describe_image(c, embedding, &report), of_text, "patches");
+
+  for (MulciberTask* each : {embedding, image, completion}) mulciber_destroy_task(each);
+  mulciber_destroy_generator(generator);
+  mulciber_destroy_image_encoder(eye);
+  mulciber_destroy_text_encoder(encoder);
 }
