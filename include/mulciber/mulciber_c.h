@@ -5,9 +5,11 @@
  * where, and what to do about it. Where NULL is not said to have a meaning, a pointer or Vulkan
  * handle that is NULL is an error, as is a number that is no enumerator. No exception leaves a
  * function. Structures begin with their size, so that programs and libraries of different versions
- * work together: set it to sizeof, and fields without a value to 0. The caller destroys each object
- * once, in any order, and the VkDevice after all of them; destroying NULL does nothing. Texts are
- * UTF-8. One thread at a time may use an object; a context belongs to one thread. */
+ * work together: set it to sizeof, and fields without a value to 0. The layout of those without a
+ * size is fixed: MulciberBeam, MulciberLoadProgress, MulciberMemory, MulciberMemoryRequest,
+ * MulciberRequirement, MulciberSlice and MulciberStep. The caller destroys each object once, in any
+ * order, and the VkDevice after all of them; destroying NULL does nothing. Texts are UTF-8. One
+ * thread at a time may use an object; a context belongs to one thread. */
 #ifndef MULCIBER_MULCIBER_C_H
 #define MULCIBER_MULCIBER_C_H
 

@@ -1,5 +1,7 @@
 // The C interface: its results are those of C++, no exception escapes it, and its layout stays.
+#include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -8,6 +10,7 @@
 #include "runtime/device.h"
 #include "tests/c_session.h"
 #include "tests/catch.h"
+#include "tests/model_error.h"
 #include "tests/small_decoder.h"
 #include "tests/support.h"
 #include "tests/vulkan_application.h"
@@ -59,6 +62,22 @@ TEST_CASE("Sizes of the C interface's structures are as recorded") {
   std::stringstream text;
   text << recorded.rdbuf();
   CHECK(layout.str() == text.str());
+}
+
+TEST_CASE("Structures of the C interface begin with their size, or are named as fixed") {
+  const std::string rules = read_file(source_dir() / "include/mulciber/mulciber_c.h");
+  const std::regex structure(R"(typedef struct (\w+) \{\s*(uint32_t size;)?)");
+  size_t without = 0;
+  for (const auto& file :
+       std::filesystem::directory_iterator(source_dir() / "include/mulciber/c")) {
+    const std::string header = read_file(file.path());
+    for (std::sregex_iterator at(header.begin(), header.end(), structure), end; at != end; ++at) {
+      if ((*at)[2].matched) continue;
+      ++without;
+      CHECK_THAT(rules, ContainsSubstring((*at)[1].str()));
+    }
+  }
+  CHECK(without == 7);
 }
 
 TEST_CASE("Translations and answers in C are those in C++") {
