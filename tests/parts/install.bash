@@ -22,6 +22,7 @@ installed_size() {
 }
 run_install() {
   on_driver lvp check "find_package consumer" consumer
+  check "pkg-config of a moved library" tests/install/pkg_config.sh build/stage build/pkg-config
   check "exported symbols" bash -c 'tests/install/exported_symbols.sh build/stage/lib*/libmulciber.so'
   check "installed size under 14 MB" installed_size
   tail -n 1 "$logs/installed-size-under-14-MB.log"
