@@ -1,7 +1,8 @@
 // A character that speaks while the game goes on: each frame computes a part of its answer and
 // draws the scene. Words come as they are chosen. The player interrupts one of the answers, which
 // ends there, in the middle of a sentence, and the conversation continues from the words that were
-// heard.
+// heard. A model with a chat template answers in turns; one without continues the words, a line for
+// each turn.
 //   dialogue MODEL "OPENING" ["REMARK"...] [--interrupt ANSWER] [--after PIECES] [--tokens N]
 //            [--temperature T] [--budget US]
 // Answers count from 1; --interrupt 0: none.
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,24 @@ Settings read_arguments(int argc, char** argv) {
   return settings;
 }
 
+/// Returns the prompt for the next line of the conversation, and sets the options that belong to
+/// it.
+std::string prompt_of(const mulciber::TextGenerator& character,
+                      const std::vector<mulciber::ChatMessage>& heard,
+                      mulciber::GenerateOptions& options) {
+  if (const std::optional<std::string> prompt = character.chat_prompt(heard)) {
+    options.add_special = false;  // the template has written them
+    return *prompt;
+  }
+  options.stop = {"\n"};
+  std::string lines;
+  for (size_t i = 0; i < heard.size(); ++i) {
+    if (i > 0 && heard[i].role == "user") lines += "\n";
+    lines += heard[i].content;
+  }
+  return lines;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -69,17 +89,15 @@ int main(int argc, char** argv) try {
 
   // The words that both have spoken; the character knows no more than these. The cache keeps
   // earlier text, which is not computed again.
-  std::string heard;
+  std::vector<mulciber::ChatMessage> heard;
   float turn = 0;
   for (size_t answer = 1; answer < settings.texts.size(); ++answer) {
-    if (answer > 1) heard += "\n";
-    heard += settings.texts[answer];
+    heard.push_back({"user", settings.texts[answer]});
     std::printf("> %s\n", settings.texts[answer].c_str());
     uint32_t pieces = 0;
     std::string said;
     mulciber::GenerateOptions options;
     options.max_new_tokens = settings.tokens;
-    options.stop = {"\n"};
     options.sampling = mulciber::Sampling{.temperature = settings.temperature, .seed = answer};
     options.on_text = [&](std::string_view piece) {
       said += piece;
@@ -87,7 +105,8 @@ int main(int argc, char** argv) try {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
-    mulciber::GenerationTask task(character, heard, options);
+    const std::string prompt = prompt_of(character, heard, options);
+    mulciber::GenerationTask task(character, prompt, options);
     int frames = 0, frames_after = 0;
     bool interrupted = false;
     for (; !task.done(); ++frames) {
@@ -111,7 +130,7 @@ int main(int argc, char** argv) try {
       std::fprintf(stderr, "the answer is not what was heard: %s\n", generation.text.c_str());
       return 1;
     }
-    heard += said;
+    heard.push_back({"assistant", said});
   }
   return 0;
 } catch (const mulciber::Error& error) {

@@ -15,13 +15,15 @@ talk() {
   "$EXAMPLES/dialogue" "$model" "$opening" "$remark" "$last" --temperature 0 --tokens "$tokens" "$@" \
     >"$work/out.txt" 2>"$work/err.txt" || fail "$(<"$work/out.txt") $(<"$work/err.txt")"
 }
-answer() { sed -n "$((2 * $1))p" "$work/out.txt"; }
-generate() { "$MULCIBER" generate -m "$model" --raw -p "$1" -n "$tokens" --temperature 0 --stop $'\n'; }
+answer() { awk -v wanted="$1" '/^> / { ++turn; next } turn == wanted' "$work/out.txt"; }
+# generate PROMPT [OPTION...]
+generate() { "$MULCIBER" generate -m "$model" --raw -p "$1" -n "$tokens" --temperature 0 "${@:2}"; }
+line() { generate "$1" --stop $'\n'; }
 
 talk --interrupt 0
 first=$(answer 1) second=$(answer 2)
-[[ -n $first && $first == "$(generate "$opening")" ]] || fail "'$first' is not what the command says"
-[[ $second == "$(generate "$opening$first"$'\n'"$remark")" ]] || fail "'$second' is not what the command says"
+[[ -n $first && $first == "$(line "$opening")" ]] || fail "'$first' is not what the command says"
+[[ $second == "$(line "$opening$first"$'\n'"$remark")" ]] || fail "'$second' is not what the command says"
 ! grep -q cancelled "$work/err.txt" || fail "an answer was cancelled: $(<"$work/err.txt")"
 
 talk --interrupt 2 --after 3
@@ -34,6 +36,23 @@ grep -qE '^answer 2: .* cancelled$' "$work/err.txt" || fail "nothing was cancell
 # Frames recorded ahead have ended; no more than a few come behind the interruption.
 behind=$(sed -nE 's/^answer 2: .*, ([0-9]+) after the interruption.*/\1/p' "$work/err.txt")
 ((behind <= 2)) || fail "$behind frames behind the interruption"
-third=$(generate "$opening$first"$'\n'"$remark$heard"$'\n'"$last")
+third=$(line "$opening$first"$'\n'"$remark$heard"$'\n'"$last")
 [[ $(answer 3) == "$third" ]] || fail "'$(answer 3)' is not '$third', which follows what was heard"
+
+# With a chat template, turns are what it makes of them: those of `chat`, and after an interruption the words heard.
+cp -r "$model" "$work/model"
+model=$work/model
+mark="{% if m.role == 'user' %}:{% else %};{% endif %}"
+printf '%s' "{{ bos_token }}{% for m in messages %}{{ m.content }}$mark{% endfor %}" >"$model/chat_template.jinja"
+talk --interrupt 0
+printf '%s\n' "$opening" "$remark" "$last" |
+  "$MULCIBER" chat -m "$model" -n "$tokens" --temperature 0 --repeat-penalty 1 >"$work/chat.txt" 2>"$work/err.txt" ||
+  fail "$(<"$work/err.txt")"
+grep -av '^> ' "$work/out.txt" | cmp -s - "$work/chat.txt" || fail "'$(<"$work/out.txt")' is not '$(<"$work/chat.txt")'"
+talk --interrupt 1 --after 1
+cut=$(answer 1)
+heard=${cut% --}
+[[ $cut == *" --" && -n $heard ]] || fail "'$cut' was not interrupted"
+second=$(generate "$opening:$heard;$remark:")
+[[ $(answer 2) == "$second" ]] || fail "'$(answer 2)' is not '$second', which follows what was heard"
 echo "1 passed, 0 failed, 0 skipped"
