@@ -19,13 +19,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 add_compile_definitions(MULCIBER_SANITIZED)
 add_link_options(${sanitizers})
-# Rooms that read foreign files (tests/fuzz) count executed edges, and are compiled for speed: both decide how much a
-# fuzz target finds in its time. Programs without libFuzzer ignore the counts.
+# Rooms that read foreign files or calls of C (tests/fuzz) count executed edges, and are compiled for speed: both decide
+# how much a fuzz target finds in its time. Programs without libFuzzer ignore the counts.
 if(MULCIBER_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR MULCIBER_SANITIZE STREQUAL "thread")
     message(FATAL_ERROR "libFuzzer comes with clang, beside its address sanitizer: configure with "
       "-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DMULCIBER_SANITIZE=ON")
   endif()
-  set(MULCIBER_FUZZED mulciber_base mulciber_checkpoints mulciber_text mulciber_audio mulciber_images mulciber_fuzzed)
+  set(MULCIBER_FUZZED mulciber_base mulciber_checkpoints mulciber_text mulciber_audio mulciber_images mulciber_capi
+      mulciber_fuzzed)
   set(MULCIBER_FUZZED_FLAGS -O1 -fsanitize=fuzzer-no-link)
 endif()

@@ -190,6 +190,40 @@ put("grammar", "schema", "\0a" + json.dumps({
 put("grammar", "regex", "\1b" + r"^(a|[b-y]{2,5}|\d+\.\w*?|(?:\u00e9[^x\]])+)$")
 put("grammar", "gbnf", '\2croot ::= expr ("," expr)* # all\nexpr ::= term "+" expr | term\nterm ::= "(" expr ")" | [0-9a-f\\x41]{1,3} | "\\n"?\n')
 
+# Calls by their numbers, and the bytes that they read, in the order of clang: zeros stand for what is valid.
+CALLS = re.findall(r'^    \{"(\w+)", ', open(f"{ROOT}/tests/fuzz/c_interface_fuzz.cpp").read(), re.M)
+
+
+def call(name, *read):
+    return bytes([CALLS.index(name)]) + b"".join(bytes([len(part)]) + part.encode() if isinstance(part, str) else bytes(part) for part in read)
+
+
+def copy(task, kind, which):
+    return call("copy", [task], [0] * 6, [0, 0, 0, 8, 8, 0, 0, 0], [0, kind, 0, 0], [0] * 5, [which, 0, 0])
+
+
+def read(task, which):
+    return call("read", [task, 0, 0, which, 0, 0])
+
+
+TRANSLATION = call("begin_translation", "iron", [0, 0, 0, 0, 6, 0, 0, 0])
+COMPLETION = call("begin_generation", [0, 0], "The red", "", [6, 1, 0, 0, 0, 0, 0, 0, 0])
+EMBEDDING = call("begin_embedding", "A red house.", [0] * 8)
+IMAGE = call("begin_image", [0] * 8, [1, 0, 0, 1], [0] * 4)
+FINISH = call("finish", [0])
+put("c_interface", "translation", TRANSLATION + call("record", [0] * 5) + call("completed", [0] * 3) + call("step", [0] * 6) + FINISH +
+    read(0, 0) + read(0, 1) + read(0, 2) + call("trim", [0, 0]))
+put("c_interface", "maps", TRANSLATION + FINISH + call("begin_maps", [0] * 7) + call("finish", [1]) + copy(1, 2, 0) + copy(1, 0, 1) +
+    copy(1, 4, 0) + call("restart_maps", [1, 0, 0]) + call("destroy", [9]))
+put("c_interface", "completion", call("make_grammar", "[a-z]{1,9}", [0, 2, 0, 0]) + COMPLETION + FINISH + read(0, 0) + call("destroy", [9]) +
+    call("snapshot", [0] * 9) + call("converse", [0, 6, 0]) + call("use_adapters", [0], "a", [0, 0, 0, 0, 0]))
+put("c_interface", "embedding", EMBEDDING + FINISH + copy(0, 0, 2) + copy(0, 0, 3) + read(0, 3) + read(0, 0) + call("count", [0] * 5))
+put("c_interface", "image", IMAGE + FINISH + copy(0, 0, 4) + copy(0, 0, 5) + read(0, 4) + read(0, 3) + read(0, 0))
+put("c_interface", "loading", call("load", [0, 1] + [0] * 8, [4]) + call("step_load", [0, 25, 0, 0]) + call("finish_load", [0, 0, 1]) +
+    call("load", [0] * 11) + call("open_files", [0], "{}", [0, 0, 0], "x", [1, 1, 0, 0, 0, 2, 0]) + call("destroy", [2]))
+put("c_interface", "devices", call("adopt", "", [0, 0, 0]) + call("adopt", "cache", [15, 0, 0]) + call("adopt", "", [10, 0, 0]) +
+    b"".join(call("ask", [0] * 12, [which], [0] * 5) for which in range(4)) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
+
 
 def quoted(word):
     """In libFuzzer's form: letters and digits of ASCII, every other byte by its number."""
@@ -217,4 +251,5 @@ for target in ("config", "tokenizer", "request"):
 dictionary("image", {"IHDR", "PLTE", "tRNS", "IDAT", "eXIf", "IEND", "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "EXIF",
                      "JFIF", "Exif", "Adobe"})
 dictionary("chat_template", {w for t in templates for w in re.findall(r"[a-z_]{3,20}|\{%-?|-?%\}|\{\{-?|-?\}\}|\{#|#\}", t)})
+dictionary("c_interface", {"iron", "The red hammer", "config.json", "root ::= ", "[a-z]+"})
 dictionary("sound", {"RIFF", "WAVE", "fmt ", "data", "fact", "LIST", "fLaC", "OggS", "vorbis", "OpusHead", "ID3", "FORM", "AIFF", ".snd"})

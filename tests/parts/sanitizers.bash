@@ -28,12 +28,21 @@ run_threads() {
     --filenames-as-tags "[#threads_test]"
 }
 
-# Readers of foreign files against libFuzzer, each for 20 seconds, two at a time.
+# fuzz_targets [TARGET...]: those of the C interface run on lavapipe, and are left out without it.
+fuzz_targets() {
+  local command=(check "fuzz targets" tests/fuzz/run.sh build-sanitizers "${MULCIBER_FUZZ_SECONDS:-20}" "$@")
+  if [[ -e $MULCIBER_DRIVERS/lvp.json ]]; then
+    on_driver lvp "${command[@]}"
+  else
+    "${command[@]}"
+  fi
+}
+# Readers of foreign files against libFuzzer, each for 20 seconds, and calls of the C interface for 45, two at a time.
 run_fuzz() {
   if ! command -v clang++ >/dev/null; then
     skip "fuzz: the package clang is not installed"
     return
   fi
   sanitized_build mulciber_fuzz || return 0
-  check "fuzz targets" tests/fuzz/run.sh build-sanitizers "${MULCIBER_FUZZ_SECONDS:-20}"
+  fuzz_targets
 }

@@ -42,6 +42,7 @@ TABLE = [
     (r"models/speech/.*", "tests", "transcriber", "speech", "cli_transcribe"),
     (r"models/attention/.*", "tests", "attention_task", "graph_attention"),
     (r"capi/.*", "tests", "^c_", "embedding"),
+    (r"(capi|include/mulciber/c)/.*", "fuzz", "c_interface"),
     (r"apps/serve/.*", "fuzz", "request"),
     (r"apps/serve/.*", "tests", "cli_serve$", "cli_serve_schemas", "serve_request"),
     (r"apps/(translate/|heads/|cli/lines).*", "tests", "cli_translate", "cli_languages"),
@@ -58,6 +59,7 @@ TABLE = [
     (r"(apps/viewer|examples/graphics)/.*", "tests", "cli_viewer"),
     (r"examples/.*", "tests", "cli_attention_texture", "cli_dialogue", "cli_frame_budget"),
 ]
+# Readers of foreign files.
 FUZZ_TARGETS = ["adapter", "chat_template", "config", "gguf", "grammar", "image", "request", "safetensors", "sound",
                 "tokenizer"]
 
