@@ -32,6 +32,8 @@ class Completion {
   /// Ends the completion. end: why its last token is the last, unless a stop text was found or the
   /// completion was cancelled.
   Generation finish(GenerateEnd end, bool cancelled);
+  /// Calls on_text no more.
+  void mute() { on_text_ = nullptr; }
 
  private:
   void show(const std::string& text);

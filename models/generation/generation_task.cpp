@@ -174,6 +174,8 @@ GenerationTask::GenerationTask(std::unique_ptr<Work> work)
 GenerationTask::~GenerationTask() {
   // result() cuts the batch to what was computed, whether or not anybody asked for it.
   if (work_->result || !done()) return;
+  // What the callback uses may be gone.
+  work_->completion->mute();
   try {
     result();
   } catch (const Error&) {

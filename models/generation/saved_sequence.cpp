@@ -62,7 +62,8 @@ SavedSequence parse_sequence(std::string_view bytes, uint64_t fingerprint, const
   SavedSequence sequence;
   sequence.type = static_cast<DataType>(header.type);
   sequence.ids.resize(header.tokens);
-  std::memcpy(sequence.ids.data(), bytes.data() + sizeof header, uint64_t{header.tokens} * 4);
+  if (header.tokens > 0)  // an empty vector has no address
+    std::memcpy(sequence.ids.data(), bytes.data() + sizeof header, uint64_t{header.tokens} * 4);
   for (uint32_t layer = 0; layer < header.layers; ++layer) {
     const auto* first =
         reinterpret_cast<const std::byte*>(bytes.data() + begin + layer * header.layer_bytes);

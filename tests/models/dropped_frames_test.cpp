@@ -172,6 +172,29 @@ TEST_CASE("An answer that is cancelled behind a dropped frame leaves a context t
         fresh.generate(kDroppedPrompt, options).ids);
 }
 
+TEST_CASE("An answer's task that is destroyed calls nothing") {
+  const VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  TextGenerator generator(device, small_decoder().string(), {.context = 64});
+  GenerateOptions options;
+  options.max_new_tokens = 5;
+  options.ignore_end = true;
+  // The text may begin the stop text, so that all of it is held back until the answer ends.
+  options.stop = {generator.generate(kDroppedPrompt, options).text + "."};
+  int calls = 0;
+  options.on_text = [&](std::string_view) { ++calls; };
+  {
+    GenerationTask task(generator, kDroppedPrompt, options);
+    finish(task);
+    CHECK(calls == 0);
+  }
+  CHECK(calls == 0);
+  GenerationTask asked(generator, kDroppedPrompt, options);
+  finish(asked);
+  CHECK(asked.result().text + "." == options.stop.front());
+  CHECK(calls == 1);
+}
+
 TEST_CASE("Vectors and maps whose last frame was dropped are copied once it is recorded again") {
   VulkanApplication application;
   const auto device = adopt_device(application.lent());
