@@ -99,6 +99,152 @@ int conform(ConformOptions& options) {
   return code;
 }
 
+void add_case_options(Command& command, ConformOptions& options) {
+  const char* kCases = "Cases";
+  command.add_flag("--list", options.list, "print the names of the selected cases, and run none")
+      .group(kCases);
+  command
+      .add_option("--filter", options.rule.filters,
+                  "cases whose names match GLOB, which may come several times")
+      .type_name("GLOB")
+      .one_value_each()
+      .group(kCases);
+  command.add_option("--exclude", options.rule.excludes, "but none that match GLOB")
+      .type_name("GLOB")
+      .one_value_each()
+      .group(kCases);
+  command
+      .add_option("--caselist", options.caselist,
+                  "cases named in FILE, one a line; - reads standard input")
+      .type_name("FILE")
+      .group(kCases);
+  command.add_flag("--mustpass", options.rule.must_pass, "the short list").group(kCases);
+  command
+      .add_option("--vectors", options.child.vectors,
+                  "add recorded results: FILE.json with FILE.safetensors "
+                  "(docs/reference/conformance-vectors.md)")
+      .type_name("FILE")
+      .one_value_each()
+      .group(kCases);
+  command
+      .add_option("--malformed", options.child.malformed,
+                  "add files that a reader must refuse, by their manifest")
+      .type_name("FILE")
+      .one_value_each()
+      .group(kCases);
+  command
+      .add_option("--fraction", options.fraction,
+                  "part I, from 0, of N equal parts of the selection")
+      .type_name("I,N")
+      .group(kCases);
+}
+
+void add_run_options(Command& command, ConformOptions& options) {
+  const char* kRun = "Run";
+  command.add_option("--seed", options.child.seed, "of inputs and buffer offsets (0)").group(kRun);
+  command
+      .add_option("--repeat", options.child.repeats,
+                  "runs of each case that must agree bit by bit (20)")
+      .range(1, 1000000)
+      .group(kRun);
+  const Option shake =
+      command
+          .add_flag(
+              "--shake", options.shake,
+              "run each case with its workgroups and subgroups in three other orders too, "
+              "which must give the same bits; with --mustpass every fifth case runs in one anyway")
+          .group(kRun);
+  command.add_flag("--no-shake", options.no_shake, "run cases in the device's own order alone")
+      .excludes(shake)
+      .group(kRun);
+  command
+      .add_option("--timeout", options.timeout,
+                  "seconds that a case may take, compilation included (60)")
+      .range(0.1, 86400.0)
+      .check([](const std::string& text) {
+        return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no time" : "";
+      })
+      .group(kRun);
+  options.jobs = std::thread::hardware_concurrency() >= 2 ? 2 : 1;
+  command.add_option("--jobs", options.jobs, "child processes at a time (2; 1 on one core)")
+      .range(1, 256)
+      .group(kRun);
+  command.add_option("--batch", options.batch, "most cases that one child runs (200)")
+      .range(1, 100000)
+      .group(kRun);
+  command
+      .add_option("--inject", options.child.injections,
+                  "put a fault into the cases that match GLOB, to test the suite itself: crash, "
+                  "hang, corrupt, flaky, order (seen where a case is shaken), "
+                  "outside, lost, misuse (seen under --validate), crash-beside-others")
+      .type_name("KIND:GLOB")
+      .one_value_each()
+      .group(kRun);
+}
+
+void add_result_options(Command& command, ConformOptions& options) {
+  const char* kResults = "Results";
+  const Option output = command
+                            .add_option("--output", options.output,
+                                        "write each result to FILE as it comes, as JSON lines")
+                            .type_name("FILE")
+                            .group(kResults);
+  command
+      .add_flag("--resume", options.resume,
+                "go on with the file of --output: cases that have a result there are kept")
+      .needs(output)
+      .group(kResults);
+  command
+      .add_option("--baseline", options.baseline,
+                  "exit with 1 only where a case is worse than in FILE, an earlier --output")
+      .type_name("FILE")
+      .group(kResults);
+  command
+      .add_option(
+          "--waivers", options.waivers,
+          "failures that are known: a JSON list of objects with cases (a glob), reason, and "
+          "as wanted driver, from, to, device, link")
+      .type_name("FILE")
+      .group(kResults);
+}
+
+void add_report_options(Command& command, ConformOptions& options) {
+  const char* kReports = "Reports";
+  command.add_option("--html", options.html, "write a page of the results to FILE, for people")
+      .type_name("FILE")
+      .group(kReports);
+  command.add_option("--junit", options.junit, "write JUnit XML to FILE, for CI servers")
+      .type_name("FILE")
+      .group(kReports);
+  command
+      .add_option("--compare", options.compare,
+                  "let the page compare with FILE, an earlier --output")
+      .type_name("FILE")
+      .group(kReports);
+  command
+      .add_option("--report", options.report,
+                  "run nothing: make the reports of FILE, an earlier --output")
+      .type_name("FILE")
+      .group(kReports);
+  command
+      .add_option("--repro", options.repro,
+                  "write CASE as a folder (--output, or repro) that anybody can build: shaders, "
+                  "buffers, what is expected, and a C program")
+      .type_name("CASE")
+      .group(kReports);
+  command
+      .add_option("--matrix", options.matrix,
+                  "run nothing: print a Markdown table of several runs, "
+                  "docs/reference/conformance-results.md")
+      .type_name("FILES")
+      .group(kReports);
+  command
+      .add_option("--findings", options.findings,
+                  "Markdown to stand in the table's page, of faults found")
+      .type_name("FILE")
+      .group(kReports);
+}
+
 }  // namespace
 
 Injection parse_injection(const std::string& text) {
@@ -137,144 +283,10 @@ void add_conform(Command& app, int& code) {
   auto worker = std::make_shared<bool>(false);
   command.add_flag("--worker", *worker).group("");  // how the command starts its own children
 
-  const char* kCases = "Cases";
-  command.add_flag("--list", options->list, "print the names of the selected cases, and run none")
-      .group(kCases);
-  command
-      .add_option("--filter", options->rule.filters,
-                  "cases whose names match GLOB, which may come several times")
-      .type_name("GLOB")
-      .one_value_each()
-      .group(kCases);
-  command.add_option("--exclude", options->rule.excludes, "but none that match GLOB")
-      .type_name("GLOB")
-      .one_value_each()
-      .group(kCases);
-  command
-      .add_option("--caselist", options->caselist,
-                  "cases named in FILE, one a line; - reads standard input")
-      .type_name("FILE")
-      .group(kCases);
-  command.add_flag("--mustpass", options->rule.must_pass, "the short list").group(kCases);
-  command
-      .add_option("--vectors", options->child.vectors,
-                  "add recorded results: FILE.json with FILE.safetensors "
-                  "(docs/reference/conformance-vectors.md)")
-      .type_name("FILE")
-      .one_value_each()
-      .group(kCases);
-  command
-      .add_option("--malformed", options->child.malformed,
-                  "add files that a reader must refuse, by their manifest")
-      .type_name("FILE")
-      .one_value_each()
-      .group(kCases);
-  command
-      .add_option("--fraction", options->fraction,
-                  "part I, from 0, of N equal parts of the selection")
-      .type_name("I,N")
-      .group(kCases);
-
-  const char* kRun = "Run";
-  command.add_option("--seed", options->child.seed, "of inputs and buffer offsets (0)").group(kRun);
-  command
-      .add_option("--repeat", options->child.repeats,
-                  "runs of each case that must agree bit by bit (20)")
-      .range(1, 1000000)
-      .group(kRun);
-  const Option shake =
-      command
-          .add_flag(
-              "--shake", options->shake,
-              "run each case with its workgroups and subgroups in three other orders too, "
-              "which must give the same bits; with --mustpass every fifth case runs in one anyway")
-          .group(kRun);
-  command.add_flag("--no-shake", options->no_shake, "run cases in the device's own order alone")
-      .excludes(shake)
-      .group(kRun);
-  command
-      .add_option("--timeout", options->timeout,
-                  "seconds that a case may take, compilation included (60)")
-      .range(0.1, 86400.0)
-      .check([](const std::string& text) {
-        return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no time" : "";
-      })
-      .group(kRun);
-  options->jobs = std::thread::hardware_concurrency() >= 2 ? 2 : 1;
-  command.add_option("--jobs", options->jobs, "child processes at a time (2; 1 on one core)")
-      .range(1, 256)
-      .group(kRun);
-  command.add_option("--batch", options->batch, "most cases that one child runs (200)")
-      .range(1, 100000)
-      .group(kRun);
-  command
-      .add_option("--inject", options->child.injections,
-                  "put a fault into the cases that match GLOB, to test the suite itself: crash, "
-                  "hang, corrupt, flaky, order (seen where a case is shaken), "
-                  "outside, lost, misuse (seen under --validate), crash-beside-others")
-      .type_name("KIND:GLOB")
-      .one_value_each()
-      .group(kRun);
-
-  const char* kResults = "Results";
-  const Option output = command
-                            .add_option("--output", options->output,
-                                        "write each result to FILE as it comes, as JSON lines")
-                            .type_name("FILE")
-                            .group(kResults);
-  command
-      .add_flag("--resume", options->resume,
-                "go on with the file of --output: cases that have a result there are kept")
-      .needs(output)
-      .group(kResults);
-  command
-      .add_option("--baseline", options->baseline,
-                  "exit with 1 only where a case is worse than in FILE, an earlier --output")
-      .type_name("FILE")
-      .group(kResults);
-  command
-      .add_option(
-          "--waivers", options->waivers,
-          "failures that are known: a JSON list of objects with cases (a glob), reason, and "
-          "as wanted driver, from, to, device, link")
-      .type_name("FILE")
-      .group(kResults);
-
-  const char* kReports = "Reports";
-  command.add_option("--html", options->html, "write a page of the results to FILE, for people")
-      .type_name("FILE")
-      .group(kReports);
-  command.add_option("--junit", options->junit, "write JUnit XML to FILE, for CI servers")
-      .type_name("FILE")
-      .group(kReports);
-  command
-      .add_option("--compare", options->compare,
-                  "let the page compare with FILE, an earlier --output")
-      .type_name("FILE")
-      .group(kReports);
-  command
-      .add_option("--report", options->report,
-                  "run nothing: make the reports of FILE, an earlier --output")
-      .type_name("FILE")
-      .group(kReports);
-  command
-      .add_option("--repro", options->repro,
-                  "write CASE as a folder (--output, or repro) that anybody can build: shaders, "
-                  "buffers, what is expected, and a C program")
-      .type_name("CASE")
-      .group(kReports);
-  command
-      .add_option("--matrix", options->matrix,
-                  "run nothing: print a Markdown table of several runs, "
-                  "docs/reference/conformance-results.md")
-      .type_name("FILES")
-      .group(kReports);
-  command
-      .add_option("--findings", options->findings,
-                  "Markdown to stand in the table's page, of faults found")
-      .type_name("FILE")
-      .group(kReports);
-
+  add_case_options(command, *options);
+  add_run_options(command, *options);
+  add_result_options(command, *options);
+  add_report_options(command, *options);
   add_common_options(command, *options);
   command.remove_option("--profile");  // the children open the devices
   command.footer(
