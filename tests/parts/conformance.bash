@@ -12,10 +12,10 @@ run_conformance() {
   if [[ $size == proof ]]; then
     conform_part lvp "a 48th of the short list on lavapipe" 0,48 lavapipe --mustpass
     conform_part swiftshader "a 192nd of the short list on SwiftShader" 1,192 swiftshader --mustpass
-    leave_out "conformance: a quarter of the short list on lavapipe, a 16th on SwiftShader, a thirtieth of all cases under validation"
+    leave_out "conformance: an eighth of the short list on lavapipe, a 16th on SwiftShader, a thirtieth of all cases under validation"
     return
   fi
-  conform_part lvp "a quarter of the short list on lavapipe" 0,4 lavapipe --mustpass
+  conform_part lvp "an eighth of the short list on lavapipe" 0,8 lavapipe --mustpass
   conform_part swiftshader "a 16th of the short list on SwiftShader" 1,16 swiftshader --mustpass
   conform_part lvp "a thirtieth of all cases under validation" 1,30 validation --validate --repeat 2
 }

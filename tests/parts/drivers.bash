@@ -49,12 +49,14 @@ run_swiftshader() {
   MULCIBER_CASE_STEP=32 MULCIBER_SHARE=0,3 on_driver swiftshader run_ctest swiftshader build \
     -E "$slow_on_swiftshader"
 }
-# Here it is the paths that differ, and every 32nd case takes them.
+# Here it is the paths that differ, and every 32nd case takes them. Each of the two takes every other test.
 run_android_2021() {
+  if ((${#ctest_slice[@]} == 0)); then local ctest_slice=(-I 1,,2); fi
   MULCIBER_CASE_STEP=32 MULCIBER_SHARE=1,3 MULCIBER_LIMITS=android-2021 \
     on_driver lvp run_ctest android-2021 build "${masked_tests[@]}"
 }
 run_storage_1m() {
+  if ((${#ctest_slice[@]} == 0)); then local ctest_slice=(-I 2,,2); fi
   MULCIBER_CASE_STEP=32 MULCIBER_SHARE=2,3 MULCIBER_LIMITS=storage=1M \
     on_driver lvp run_ctest storage-1M build "${masked_tests[@]}"
 }

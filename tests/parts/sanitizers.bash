@@ -11,12 +11,13 @@ sanitized_build() {
     "${compiler[@]}"
 }
 
-# Rows over their cases tell of shaders; what the CPU does for them, layers and models do as well.
+# Rows over their cases, recorded vectors and reference values tell of shaders; what the CPU does for them, layers and small
+# models do as well.
 run_sanitizers() {
   sanitized_build mulciber_tests || return 0
   MULCIBER_CASE_STEP=80 MULCIBER_SHARE=2,3 LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0 \
   UBSAN_OPTIONS=print_stacktrace=1 \
-    on_driver lvp run_ctest sanitizers build-sanitizers -L unit -E "^conformance_(attention|block|matmul|rowwise)_test$"
+    on_driver lvp run_ctest sanitizers build-sanitizers -L unit -E "^(conformance_(attention|block|matmul|rowwise)|decoder_reference|folded_appends|vectors)_test$"
 }
 
 # Two threads, a hundred translations each. Not of --all: a build of its own for one program. What drivers do among themselves
