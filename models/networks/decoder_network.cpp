@@ -39,14 +39,12 @@ TokenEmbedding token_embedding(const DecoderBuild& build) {
 Linear output_product(const DecoderBuild& build, const Tensor& embedding) {
   const DecoderConfig& config = build.config;
   const Shape shape = {config.vocabulary, config.width};
-  Linear output;
-  output.weight =
-      config.output.tied
-          ? embedding
-          : build.weights.tensor({"output.weight",
-                                  WeightRole::kMatrix,
-                                  shape,
-                                  {WeightSource{with_ending(build.output(), ".weight"), shape}}});
+  Linear output = {.weight = embedding};
+  if (!config.output.tied) {
+    WeightSpec matrix = {"output.weight", WeightRole::kMatrix, shape, {}};
+    matrix.sources.push_back({with_ending(build.output(), ".weight"), shape});
+    output.weight = build.weights.tensor(std::move(matrix));
+  }
   if (config.output.bias)
     output.bias =
         build.vector("output.bias", with_ending(build.output(), ".bias"), {config.vocabulary});
