@@ -246,7 +246,7 @@ std::deque<SlicedRun::Recorded>::iterator SlicedRun::find_recorded(uint64_t numb
   return std::ranges::find(recorded_, number, &Recorded::number);
 }
 
-void SlicedRun::rewind(std::deque<Recorded>::iterator first) {
+void SlicedRun::rewind(const std::deque<Recorded>::iterator& first) {
   position_ = first->from;
   for (auto slice = first; slice != recorded_.end(); ++slice) {
     if (slice->times.pool) free_pools_.push_back(slice->times.pool);

@@ -156,7 +156,7 @@ class SlicedRun {
   /// Reads the results of slices up to this number, which have ended.
   void end_slices(uint64_t number);
   /// Goes back to where this slice began.
-  void rewind(std::deque<Recorded>::iterator first);
+  void rewind(const std::deque<Recorded>::iterator& first);
   std::deque<Recorded> recorded_;  // slices that have not ended, and the stages they complete
   std::vector<VkCommandBuffer> commands_;
   std::vector<VkQueryPool> pools_, free_pools_;

@@ -75,7 +75,7 @@ ImageEmbedderNetwork::ImageEmbedderNetwork(const VisionLanguageConfig& config,
 WeightTable image_embedder_weight_table(const VisionLanguageConfig& config,
                                         const Checkpoint& checkpoint) {
   DeclaredWeights weights(&checkpoint);
-  ImageEmbedderNetwork(config, weights, DataType::kF32);
+  const ImageEmbedderNetwork network(config, weights, DataType::kF32);
   return std::move(weights).table();
 }
 

@@ -120,7 +120,7 @@ ImageTextReaderNetwork::ImageTextReaderNetwork(const ImageTextReaderConfig& conf
 WeightTable image_text_reader_weight_table(const ImageTextReaderConfig& config,
                                            const Checkpoint& checkpoint) {
   DeclaredWeights weights(&checkpoint);
-  ImageTextReaderNetwork(config, weights, DataType::kF32);
+  const ImageTextReaderNetwork network(config, weights, DataType::kF32);
   return std::move(weights).table();
 }
 

@@ -191,7 +191,7 @@ TextEncoderNetwork::TextEncoderNetwork(const EncoderConfig& config, NetworkWeigh
 
 DeclaredWeights declare_text_encoder(const EncoderConfig& config, const Checkpoint& checkpoint) {
   DeclaredWeights weights(&checkpoint);
-  TextEncoderNetwork(config, weights, DataType::kF32);
+  const TextEncoderNetwork network(config, weights, DataType::kF32);
   return weights;
 }
 

@@ -220,7 +220,7 @@ VisionNetwork::VisionNetwork(const VisionConfig& config, NetworkWeights& weights
 
 WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint) {
   DeclaredWeights weights(&checkpoint);
-  VisionNetwork(config, weights, DataType::kF32);
+  const VisionNetwork network(config, weights, DataType::kF32);
   return std::move(weights).table();
 }
 
