@@ -1,6 +1,7 @@
 // Weights of a linear layer, which may concatenate several matrices of the file.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@ namespace mulciber {
 /// Names that files may use for a weight, or for a layer without ".weight"; the first present one
 /// is read.
 using WeightNames = std::vector<std::string>;
+
+inline WeightNames with_prefixes(std::span<const char* const> prefixes, const std::string& part) {
+  WeightNames names;
+  for (const char* prefix : prefixes) names.push_back(prefix + part);
+  return names;
+}
 
 inline WeightNames with_ending(WeightNames names, const char* ending) {
   for (std::string& name : names) name += ending;

@@ -44,9 +44,8 @@ ConnectorNetwork::ConnectorNetwork(const VisionLanguageConfig& config, NetworkWe
       activation_(config.connector.activation) {
   const Connector& connector = config.connector;
   const auto linear = [&](const char* name, const char* in_file, uint64_t columns) {
-    WeightNames names;
-    for (const char* prefix : connector.prefixes) names.push_back(std::string(prefix) + in_file);
-    return weights.linear(name, {LinearPart{names, config.text.width}}, columns, connector.bias);
+    const LinearPart part = {with_prefixes(connector.prefixes, in_file), config.text.width};
+    return weights.linear(name, {part}, columns, connector.bias);
   };
   first_ = linear("first", connector.first, uint64_t{config.vision.tower.width} * merged_);
   if (connector.second) second_ = linear("second", connector.second, config.text.width);

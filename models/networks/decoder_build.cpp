@@ -4,20 +4,14 @@
 
 namespace mulciber {
 
-WeightNames DecoderBuild::behind(std::span<const char* const> prefixes, const std::string& part) {
-  WeightNames names;
-  for (const char* prefix : prefixes) names.push_back(prefix + part);
-  return names;
-}
-
 WeightNames DecoderBuild::in_layer(uint32_t layer, const char* part) const {
   if (!part) return {};
-  return behind(names().prefixes, names().layer + std::to_string(layer) + "." + part);
+  return with_prefixes(names().prefixes, names().layer + std::to_string(layer) + "." + part);
 }
 
 WeightNames DecoderBuild::output() const {
   const bool own = !names().output_prefixes.empty();
-  return behind(own ? names().output_prefixes : names().prefixes, names().output);
+  return with_prefixes(own ? names().output_prefixes : names().prefixes, names().output);
 }
 
 Tensor DecoderBuild::vector(const std::string& name, const WeightNames& sources,

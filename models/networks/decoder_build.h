@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +24,7 @@ struct DecoderBuild {
 
   const DecoderNames& names() const { return config.files.names; }
   /// Names in files of a part of the model, without ".weight".
-  WeightNames global(const char* part) const { return behind(names().prefixes, part); }
+  WeightNames global(const char* part) const { return with_prefixes(names().prefixes, part); }
   /// Names in files of a part of a layer, without ".weight". nullptr: none.
   WeightNames in_layer(uint32_t layer, const char* part) const;
   /// Names in files of the output product, without ".weight".
@@ -45,9 +44,6 @@ struct DecoderBuild {
   Linear linear(WeightSpec matrix, std::optional<WeightSpec> bias) const;
   /// The adapters of a weight. Ask once for each weight.
   std::optional<LowRank> low_rank(const std::string& weight) const;
-
- private:
-  static WeightNames behind(std::span<const char* const> prefixes, const std::string& part);
 };
 
 }  // namespace mulciber

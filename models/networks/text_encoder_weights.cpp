@@ -13,9 +13,7 @@ class TextEncoderBuilder {
       : config_(config), names_(config.names), weights_(weights) {}
 
   WeightNames in_stack(const std::string& part) const {
-    WeightNames names;
-    for (const char* prefix : names_.prefixes) names.push_back(prefix + part);
-    return names;
+    return with_prefixes(names_.prefixes, part);
   }
 
   Linear linear(const std::string& name, const WeightNames& names, uint64_t rows, uint64_t columns,

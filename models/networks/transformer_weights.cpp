@@ -10,12 +10,6 @@ namespace {
 
 constexpr const char* kOutputMatrix = "lm_head.weight";
 
-WeightNames prefixed_names(const Seq2SeqNames& names, const std::string& part) {
-  WeightNames all;
-  for (const char* prefix : names.prefixes) all.push_back(prefix + part);
-  return all;
-}
-
 WeightSpec token_matrix(const std::string& name, const WeightNames& names, uint64_t vocabulary,
                         uint64_t width) {
   const Shape shape = {vocabulary, width};
@@ -30,7 +24,7 @@ struct TokenTables {
 TokenTables token_tables(const EncoderDecoderConfig& config, NetworkWeights& weights) {
   const uint64_t D = config.width;
   const auto names_of = [&](const char* part) {
-    return with_ending(prefixed_names(config.names, part), ".weight");
+    return with_ending(with_prefixes(config.names.prefixes, part), ".weight");
   };
   const auto target_table = [&](const std::string& name, WeightNames names) {
     if (config.output.tied) names.emplace_back(kOutputMatrix);
@@ -117,7 +111,7 @@ class Seq2SeqStackParts {
 
  private:
   WeightNames tensor_names(const std::string& part) const {
-    return with_ending(prefixed_names(config_.names, part), ".weight");
+    return with_ending(with_prefixes(config_.names.prefixes, part), ".weight");
   }
 
   /// Prefixes of a layer's names, in the network and in files.
@@ -126,7 +120,7 @@ class Seq2SeqStackParts {
   }
 
   LinearPart part(const std::string& file, uint64_t rows) const {
-    return {prefixed_names(config_.names, file), rows};
+    return {with_prefixes(config_.names.prefixes, file), rows};
   }
 
   Norm norm(const std::string& name, const std::string& file) {
@@ -134,7 +128,8 @@ class Seq2SeqStackParts {
     WeightSpec gains = {name, WeightRole::kVector, {D}, {{tensor_names(file), {D}}}};
     if (config_.norms.kind == NormKind::kLayer) {
       gains.shape = {2, D};
-      gains.sources.push_back({with_ending(prefixed_names(config_.names, file), ".bias"), {D}});
+      gains.sources.push_back(
+          {with_ending(with_prefixes(config_.names.prefixes, file), ".bias"), {D}});
     }
     return {weights_.tensor(std::move(gains)), config_.norms.epsilon, config_.norms.kind};
   }

@@ -16,9 +16,7 @@ class TowerBuilder {
       : tower_(tower), weights_(weights) {}
 
   WeightNames named(const std::string& part) const {
-    WeightNames names;
-    for (const char* prefix : tower_.names.prefixes) names.push_back(prefix + part);
-    return names;
+    return with_prefixes(tower_.names.prefixes, part);
   }
 
   Tensor tensor(const std::string& name, WeightRole role, const Shape& shape,
