@@ -134,8 +134,7 @@ void Attention::Impl::write(const Tensor& tensor, const std::vector<float>& valu
 }
 
 std::vector<float> Attention::Impl::read(const Tensor& tensor) const {
-  BufferView view = program_->view(tensor);
-  view.size = tensor.bytes();
+  const BufferView view = program_->view(tensor);
   if (tensor.type == DataType::kF32) return download_as<float>(*device_, view);
   const std::vector<std::byte> bytes = download(*device_, view);
   std::vector<float> values(tensor.shape.elements());

@@ -204,9 +204,7 @@ void GraphAttentionLayer::Impl::write(const Tensor& tensor, const FloatArray& ar
 }
 
 FloatArray GraphAttentionLayer::Impl::read(const Tensor& tensor) const {
-  BufferView view = program_->view(tensor);
-  view.size = tensor.bytes();
-  return {{tensor.shape[0], tensor.shape[1]}, download_as<float>(*device_, view)};
+  return {{tensor.shape[0], tensor.shape[1]}, download_as<float>(*device_, program_->view(tensor))};
 }
 
 GraphAttentionResult GraphAttentionLayer::Impl::run(const FloatArray& nodes,

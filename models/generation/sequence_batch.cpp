@@ -146,10 +146,7 @@ void SequenceBatch::require_free() const {
 
 BufferView SequenceBatch::output_of(const DecoderPass& shape, Tensor PassTensors::*kept) {
   const PassPrograms::Built& pass = built(shape);
-  const Tensor& tensor = pass.kept.*kept;
-  BufferView view = pass.program.view(tensor);
-  view.size = tensor.bytes();
-  return view;
+  return pass.program.view(pass.kept.*kept);
 }
 
 std::optional<SequenceBatch::Pass> SequenceBatch::next_pass(Run& run) {

@@ -32,12 +32,6 @@ Tensor state_of(ProgramBuilder& builder, const Tensor& states, uint64_t number) 
   return wide(builder, columns_of(builder, rows, number * D, D));
 }
 
-std::vector<float> values_of(Device& device, const Tensor& tensor) {
-  BufferView view = tensor.view;
-  view.size = tensor.bytes();
-  return download_as<float>(device, view);
-}
-
 /// The four taps of bicubic interpolation and their weights: Keys 1981, with PyTorch's a.
 struct CubicTaps {
   uint32_t cell[4];
@@ -87,18 +81,18 @@ std::vector<float> resized_positions(std::span<const float> positions, uint32_t 
 std::vector<float> VisionTowerNetwork::first_states(Device& device, ImageSize size) const {
   const uint32_t D = tower_.width, P = tower_.patch;
   const uint64_t learned = embedding_.first_tokens.size() * uint64_t{D};
-  const std::vector<float> positions = values_of(device, embedding_.positions);
+  const std::vector<float> positions = download_as<float>(device, embedding_.positions.view);
   std::vector<float> states(positions.begin(),
                             positions.begin() + static_cast<std::ptrdiff_t>(learned));
   for (size_t i = 0; i < embedding_.first_tokens.size(); ++i) {
-    const std::vector<float> token = values_of(device, embedding_.first_tokens[i]);
+    const std::vector<float> token = download_as<float>(device, embedding_.first_tokens[i].view);
     for (uint32_t column = 0; column < D; ++column) states[i * D + column] += token[column];
   }
   std::vector<float> patches = resized_positions(std::span(positions).subspan(learned), D,
                                                  {tower_.patches_down(), tower_.patches_across()},
                                                  {size.height / P, size.width / P});
   if (embedding_.bias) {
-    const std::vector<float> bias = values_of(device, *embedding_.bias);
+    const std::vector<float> bias = download_as<float>(device, embedding_.bias->view);
     for (size_t i = 0; i < patches.size(); ++i) patches[i] += bias[i % D];
   }
   states.insert(states.end(), patches.begin(), patches.end());

@@ -22,12 +22,6 @@ constexpr uint32_t kPassLengthStep = 32;
 // before as well.
 constexpr uint32_t kPromptLengths[] = {4, 16, 64, 256};
 
-std::vector<float> values_in(Device& device, const Program& program, const Tensor& tensor) {
-  BufferView view = program.view(tensor);
-  view.size = tensor.bytes();
-  return download_as<float>(device, view);
-}
-
 }  // namespace
 
 /// A step that feeds one token of each of several texts, and the caches of these.
@@ -208,7 +202,7 @@ void MemoryTexts::check_ids(std::span<const uint32_t> ids) const {
 }
 
 std::span<const float> MemoryTexts::read_logits(const Program& program, const Tensor& logits) {
-  logits_ = values_in(device_, program, logits);
+  logits_ = download_as<float>(device_, program.view(logits));
   if (!std::all_of(logits_.begin(), logits_.end(), [](float x) { return std::isfinite(x); }))
     refuse_logits(device_, &weights_, "of a text", [] { return std::string(); });
   return logits_;
@@ -283,8 +277,8 @@ std::vector<float> MemoryTexts::cross_attention(std::span<const uint32_t> tokens
   std::vector<float> result;
   for (size_t i = 0; i < memories_.size(); ++i) {
     const std::vector<float> layer =
-        values_in(device_, *program.program,
-                  program.trace.at(fmt::format("decoder.layers.{}.cross_attn.probabilities", i)));
+        download_as<float>(device_, program.program->view(program.trace.at(fmt::format(
+                                        "decoder.layers.{}.cross_attn.probabilities", i))));
     const uint64_t heads = decoder_.stack.layers[i].cross_attention.sizes.heads;
     const uint64_t from[] = {heads, length, positions()};
     const uint64_t to[] = {heads, count, positions()};
