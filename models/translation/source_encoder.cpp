@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "models/core/recently_used.h"
+#include "models/translation/search_memory.h"
 
 namespace mulciber {
 namespace {
 
-// Lengths are rounded up, so that few programs serve all sources.
-constexpr uint32_t kSourceLengthStep = 8;
 // Most sources of one pass: more make it no quicker, and would need further programs.
 constexpr uint32_t kMostSources = 16;
 constexpr size_t kProgramsKept = 24;
@@ -84,8 +83,7 @@ uint64_t SourceEncoder::kept_bytes() const {
 void SourceEncoder::trim() { programs_.clear(); }
 
 uint32_t SourceEncoder::padded_length(uint32_t length) const {
-  return std::min((length + kSourceLengthStep - 1) / kSourceLengthStep * kSourceLengthStep,
-                  network_.context);
+  return mulciber::padded_length(network_, length);
 }
 
 SourceEncoder::Encoding& SourceEncoder::encoding(uint32_t items, uint32_t length, uint32_t slots) {
