@@ -117,7 +117,7 @@ std::optional<SequenceSlots::Choice> SequenceSlots::follow(uint32_t slot) {
   }
   checked.row = next.row;
   const Choice choice = take_over(slot, next.behind);
-  if (choice) {
+  if (choice && next.row != slot) {
     // The device wrote the choice to the history of the lent row alone.
     const ControlArray<uint32_t> last =
         state.history_of(slot).part(state_.words().get(state.counts, slot) - 1, 1);
