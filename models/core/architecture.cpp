@@ -13,8 +13,10 @@ std::string model_type(const Checkpoint& checkpoint) {
 }
 
 MemoryPrediction Architecture::predict(const Capabilities&, const ModelOptions& options) const {
+  const DeclaredWeights weights = declare();
   return {.weight_bytes =
-              weight_bytes(weight_table(), checkpoint_, model_type(checkpoint_), options.matrices)};
+              weights.computed_bytes() + weight_bytes(weights.table(), checkpoint_,
+                                                      model_type(checkpoint_), options.matrices)};
 }
 
 void Architecture::check_plan(Device& device, const ModelOptions& options) const {

@@ -7,6 +7,7 @@
 #include "models/core/config.h"
 #include "models/core/model.h"
 #include "models/core/model_options.h"
+#include "models/core/network_weights.h"
 #include "runtime/capabilities.h"
 #include "runtime/device.h"
 
@@ -36,13 +37,14 @@ class Architecture {
   /// Configuration of a vision-language model; nullptr for other models.
   virtual const VisionLanguageConfig* sees() const { return nullptr; }
   /// Device memory that load() with these options plans; models that do not override this count the
-  /// weights alone. Throws ModelError when options or tensors do not fit the configuration.
+  /// weights alone, read and computed. Throws ModelError when options or tensors do not fit the
+  /// configuration.
   virtual MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const;
   /// Calls options.on_plan. Throws as predict(), and DeviceError when the plan exceeds device
   /// memory.
   void check_plan(Device& device, const ModelOptions& options) const;
-  /// Names, shapes and source names of the weights that load() reads.
-  virtual WeightTable weight_table() const = 0;
+  /// The weights that load() reads and computes.
+  virtual DeclaredWeights declare() const = 0;
   /// Loads the model. Throws as check_plan(), before anything is allocated.
   std::unique_ptr<Model> load(Device& device, const ModelOptions& options) const;
 

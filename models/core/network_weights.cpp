@@ -6,18 +6,14 @@
 #include "runtime/transfer.h"
 
 namespace mulciber {
-namespace {
+// --- Requests ------------------------------------------------------------------------------------
 
-const CheckpointTensor* first_of(const Checkpoint* checkpoint, const WeightNames& names) {
-  if (!checkpoint) return nullptr;
+const CheckpointTensor* NetworkWeights::find(const WeightNames& names) const {
+  if (!checkpoint_) return nullptr;
   for (const std::string& name : names)
-    if (const CheckpointTensor* tensor = checkpoint->find(name)) return tensor;
+    if (const CheckpointTensor* tensor = checkpoint_->find(name)) return tensor;
   return nullptr;
 }
-
-}  // namespace
-
-// --- Requests ------------------------------------------------------------------------------------
 
 Tensor NetworkWeights::tensor(WeightSpec spec) {
   const std::string name = spec.name;
@@ -47,7 +43,20 @@ Linear NetworkWeights::linear(WeightSpec matrix, std::optional<WeightSpec> bias)
   return result;
 }
 
-// --- Declared ------------------------------------------------------------------------------------
+// --- Without memory
+// -------------------------------------------------------------------------------
+
+Tensor WeightsWithoutMemory::computed(ComputedWeight weight) {
+  return planned_tensor(weight.shape);
+}
+
+Tensor WeightsWithoutMemory::beside(const std::string&, const Shape& shape, DataType type) {
+  return planned_tensor(shape, type);
+}
+
+std::vector<float> WeightsWithoutMemory::values(const Tensor& weight) const {
+  return std::vector<float>(weight.shape.elements());
+}
 
 std::vector<Tensor> DeclaredWeights::segments(WeightSpec spec) {
   const Shape shape = spec.shape;
@@ -57,22 +66,8 @@ std::vector<Tensor> DeclaredWeights::segments(WeightSpec spec) {
 
 Tensor DeclaredWeights::computed(ComputedWeight weight) {
   computed_bytes_ += added_weight_bytes(weight.shape);
-  return planned_tensor(weight.shape);
+  return WeightsWithoutMemory::computed(std::move(weight));
 }
-
-Tensor DeclaredWeights::beside(const std::string&, const Shape& shape, DataType type) {
-  return planned_tensor(shape, type);
-}
-
-std::vector<float> DeclaredWeights::values(const Tensor& weight) const {
-  return std::vector<float>(weight.shape.elements());
-}
-
-const CheckpointTensor* DeclaredWeights::find(const WeightNames& names) const {
-  return first_of(checkpoint_, names);
-}
-
-// --- Planned -------------------------------------------------------------------------------------
 
 std::vector<Tensor> PlannedWeights::segments(WeightSpec spec) {
   std::vector<Tensor> tensors;
@@ -86,20 +81,6 @@ std::vector<Tensor> PlannedWeights::segments(WeightSpec spec) {
     tensors.push_back(tensor);
   }
   return tensors;
-}
-
-Tensor PlannedWeights::computed(ComputedWeight weight) { return planned_tensor(weight.shape); }
-
-Tensor PlannedWeights::beside(const std::string&, const Shape& shape, DataType type) {
-  return planned_tensor(shape, type);
-}
-
-std::vector<float> PlannedWeights::values(const Tensor& weight) const {
-  return std::vector<float>(weight.shape.elements());
-}
-
-const CheckpointTensor* PlannedWeights::find(const WeightNames& names) const {
-  return first_of(checkpoint_, names);
 }
 
 // --- Loaded --------------------------------------------------------------------------------------
@@ -118,13 +99,7 @@ Tensor LoadedWeights::beside(const std::string& name, const Shape&, DataType) {
 }
 
 std::vector<float> LoadedWeights::values(const Tensor& weight) const {
-  BufferView view = weight.view;
-  view.size = weight.bytes();
-  return download_as<float>(device_, view);
-}
-
-const CheckpointTensor* LoadedWeights::find(const WeightNames& names) const {
-  return first_of(checkpoint_, names);
+  return download_as<float>(device_, weight.view);
 }
 
 // --- Part ----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ struct ComputedWeight {
 class NetworkWeights {
  public:
   virtual ~NetworkWeights() = default;
+  NetworkWeights& operator=(const NetworkWeights&) = delete;
 
   /// The tensors of a weight of the table, each with the next rows in the type of its file.
   virtual std::vector<Tensor> segments(WeightSpec spec) = 0;
@@ -36,7 +37,7 @@ class NetworkWeights {
   /// The elements of a weight in f32; zeros before weights are loaded.
   virtual std::vector<float> values(const Tensor& weight) const = 0;
   /// The checkpoint's tensor of the first of these names that it has; nullptr: it has none.
-  virtual const CheckpointTensor* find(const WeightNames& names) const = 0;
+  const CheckpointTensor* find(const WeightNames& names) const;
 
   /// A weight that consists of one tensor. Throws ShapeError if it has several.
   Tensor tensor(WeightSpec spec);
@@ -46,19 +47,36 @@ class NetworkWeights {
                 bool bias, bool interleaved = false);
   /// A linear layer of these two weights.
   Linear linear(WeightSpec matrix, std::optional<WeightSpec> bias);
+
+ protected:
+  /// checkpoint: for find(); nullptr: finds nothing. It outlives this object.
+  explicit NetworkWeights(const Checkpoint* checkpoint) : checkpoint_(checkpoint) {}
+  NetworkWeights(const NetworkWeights&) = default;
+
+ private:
+  const Checkpoint* checkpoint_;
 };
 
-/// Collects what a network asks for. The tensors that it returns have shapes, without memory.
-class DeclaredWeights final : public NetworkWeights {
+/// Returns tensors of types and shapes, without memory.
+class WeightsWithoutMemory : public NetworkWeights {
  public:
-  /// checkpoint: for find(); nullptr: finds nothing.
-  explicit DeclaredWeights(const Checkpoint* checkpoint = nullptr) : checkpoint_(checkpoint) {}
-
-  std::vector<Tensor> segments(WeightSpec spec) override;
   Tensor computed(ComputedWeight weight) override;
   Tensor beside(const std::string& name, const Shape& shape, DataType type) override;
   std::vector<float> values(const Tensor& weight) const override;
-  const CheckpointTensor* find(const WeightNames& names) const override;
+
+ protected:
+  using NetworkWeights::NetworkWeights;
+};
+
+/// Collects what a network asks for.
+class DeclaredWeights final : public WeightsWithoutMemory {
+ public:
+  /// checkpoint: see NetworkWeights.
+  explicit DeclaredWeights(const Checkpoint* checkpoint = nullptr)
+      : WeightsWithoutMemory(checkpoint) {}
+
+  std::vector<Tensor> segments(WeightSpec spec) override;
+  Tensor computed(ComputedWeight weight) override;
 
   /// Names, shapes and source names of every weight, in the order of the requests.
   const WeightTable& table() const& { return table_; }
@@ -67,50 +85,42 @@ class DeclaredWeights final : public NetworkWeights {
   uint64_t computed_bytes() const { return computed_bytes_; }
 
  private:
-  const Checkpoint* checkpoint_;
   WeightTable table_;
   uint64_t computed_bytes_ = 0;
 };
 
-/// Tensors with types and shapes, to plan with before weights are loaded.
-class PlannedWeights final : public NetworkWeights {
+/// Gives weights the types that files have, to plan with before they are loaded.
+class PlannedWeights final : public WeightsWithoutMemory {
  public:
   /// The segments of each weight of the table, by name (weight_segments()).
   using Segments = std::map<std::string, std::vector<WeightSegment>>;
 
-  /// The arguments outlive this object. checkpoint: see DeclaredWeights.
-  explicit PlannedWeights(const Segments& segments, const Checkpoint* checkpoint = nullptr)
-      : segments_(segments), checkpoint_(checkpoint) {}
+  /// segments: outlives this object.
+  explicit PlannedWeights(const Segments& segments)
+      : WeightsWithoutMemory(nullptr), segments_(segments) {}
 
   std::vector<Tensor> segments(WeightSpec spec) override;
-  Tensor computed(ComputedWeight weight) override;
-  Tensor beside(const std::string& name, const Shape& shape, DataType type) override;
-  std::vector<float> values(const Tensor& weight) const override;
-  const CheckpointTensor* find(const WeightNames& names) const override;
 
  private:
   const Segments& segments_;
-  const Checkpoint* checkpoint_;
 };
 
 /// Weights on a device. Computes and uploads computed weights when they are requested.
 class LoadedWeights final : public NetworkWeights {
  public:
   /// The arguments outlive this object. weights: of the table that the same network declared, and
-  /// of its adapters. checkpoint: see DeclaredWeights.
+  /// of its adapters. checkpoint: see NetworkWeights.
   LoadedWeights(Device& device, Weights& weights, const Checkpoint* checkpoint = nullptr)
-      : device_(device), weights_(weights), checkpoint_(checkpoint) {}
+      : NetworkWeights(checkpoint), device_(device), weights_(weights) {}
 
   std::vector<Tensor> segments(WeightSpec spec) override;
   Tensor computed(ComputedWeight weight) override;
   Tensor beside(const std::string& name, const Shape& shape, DataType type) override;
   std::vector<float> values(const Tensor& weight) const override;
-  const CheckpointTensor* find(const WeightNames& names) const override;
 
  private:
   Device& device_;
   Weights& weights_;
-  const Checkpoint* checkpoint_;
 };
 
 /// The weights of a network that is a part of another one, whose names begin with a prefix.
@@ -118,19 +128,32 @@ class PartWeights final : public NetworkWeights {
  public:
   /// whole: outlives this object. prefix: "vision.".
   PartWeights(NetworkWeights& whole, std::string prefix)
-      : whole_(whole), prefix_(std::move(prefix)) {}
+      : NetworkWeights(whole), whole_(whole), prefix_(std::move(prefix)) {}
 
   std::vector<Tensor> segments(WeightSpec spec) override;
   Tensor computed(ComputedWeight weight) override;
   Tensor beside(const std::string& name, const Shape& shape, DataType type) override;
   std::vector<float> values(const Tensor& weight) const override { return whole_.values(weight); }
-  const CheckpointTensor* find(const WeightNames& names) const override {
-    return whole_.find(names);
-  }
 
  private:
   NetworkWeights& whole_;
   std::string prefix_;
 };
+
+/// The weights that a network of this configuration asks for.
+template <typename Network, typename Config>
+DeclaredWeights declared_weights(const Config& config, const Checkpoint& checkpoint) {
+  DeclaredWeights weights(&checkpoint);
+  const Network network(config, weights, DataType::kF32);
+  return weights;
+}
+
+/// The network of this configuration, with weights that outlive it.
+template <typename Network, typename Config>
+Network loaded_network(Device& device, Weights& weights, const Checkpoint& checkpoint,
+                       const Config& config, DataType activations) {
+  LoadedWeights loaded(device, weights, &checkpoint);
+  return Network(config, loaded, activations);
+}
 
 }  // namespace mulciber

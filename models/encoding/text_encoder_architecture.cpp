@@ -13,15 +13,10 @@ class TextEncoderArchitecture : public Architecture {
   const GenerationConfig& generation() const override { return config_.generation; }
   const EncoderConfig* encoder() const override { return &config_; }
   Extents extents() const override { return extents_of(config_); }
-  MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
-    MemoryPrediction plan = Architecture::predict(device, options);
-    plan.weight_bytes += declare_text_encoder(config_, checkpoint()).computed_bytes();
-    return plan;
-  }
 
  private:
-  WeightTable weight_table() const override {
-    return declare_text_encoder(config_, checkpoint()).table();
+  DeclaredWeights declare() const override {
+    return declared_weights<TextEncoderNetwork>(config_, checkpoint());
   }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<TextEncoderModel>(device, checkpoint(), config_, options);

@@ -93,8 +93,8 @@ TextEncoderModel::TextEncoderModel(Device& device, const Checkpoint& checkpoint,
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
       memory_limit_(options.memory_limit),
-      weights_(weights_of(device, declare_text_encoder(config, checkpoint).table(), checkpoint,
-                          family_, options)),
+      weights_(weights_of(device, declared_weights<TextEncoderNetwork>(config, checkpoint).table(),
+                          checkpoint, family_, options)),
       network_(loaded_encoder(device, weights_, checkpoint, config, options.activations)) {}
 
 TextEncoderModel::~TextEncoderModel() = default;

@@ -26,7 +26,7 @@ class DecoderArchitecture : public Architecture {
   }
 
  private:
-  WeightTable weight_table() const override { return decoder_weight_table(config_); }
+  DeclaredWeights declare() const override { return declare_decoder(config_, config_.context); }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<DecoderModel>(device, checkpoint(), config_, options);
   }
@@ -95,8 +95,7 @@ uint32_t context_of(const DecoderConfig& config, const ModelOptions& options) {
 MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkpoint& checkpoint,
                                         const DecoderConfig& config, const ModelOptions& options) {
   const uint32_t context = context_of(config, options);
-  DeclaredWeights declared;
-  decoder_network(config, declared, context, {});
+  const DeclaredWeights declared = declare_decoder(config, context);
   MemoryPrediction predicted;
   predicted.weight_bytes = declared.computed_bytes();
   PlannedWeights::Segments segments;

@@ -45,7 +45,6 @@ class DecoderModel : public Model, public LanguageModel {
  protected:
   Device& device() const { return device_; }
   const DecoderConfig& config() const { return config_; }
-  const Weights& weights() const { return weights_; }
   Weights& weights() { return weights_; }
   /// Runs forward() with embeddings in place of some tokens of the only row. given: these
   /// embeddings.

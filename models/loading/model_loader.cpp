@@ -31,7 +31,7 @@ struct ModelLoader::Impl {
     const ModelOptions loading = decoder ? model_options(options, architecture.extents().context)
                                          : model_options(options.load);
     architecture.check_plan(*device, loading);
-    weights = start_weights(*device, architecture.weight_table(), model->checkpoint(),
+    weights = start_weights(*device, architecture.declare().table(), model->checkpoint(),
                             model_type(model->checkpoint()), loading);
     progress.total = weights->total();
   }

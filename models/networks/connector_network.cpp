@@ -71,11 +71,4 @@ ImageEmbedderNetwork::ImageEmbedderNetwork(const VisionLanguageConfig& config,
     : tower(embedder_tower(config.vision, weights, activations)),
       connector(embedder_connector(config, weights)) {}
 
-WeightTable image_embedder_weight_table(const VisionLanguageConfig& config,
-                                        const Checkpoint& checkpoint) {
-  DeclaredWeights weights(&checkpoint);
-  const ImageEmbedderNetwork network(config, weights, DataType::kF32);
-  return std::move(weights).table();
-}
-
 }  // namespace mulciber

@@ -39,8 +39,4 @@ struct ImageEmbedderNetwork {
   ConnectorNetwork connector;
 };
 
-/// The weights that an ImageEmbedderNetwork asks for.
-WeightTable image_embedder_weight_table(const VisionLanguageConfig& config,
-                                        const Checkpoint& checkpoint);
-
 }  // namespace mulciber

@@ -114,10 +114,14 @@ DecoderNetwork decoder_network(const DecoderConfig& config, NetworkWeights& weig
   return network;
 }
 
-WeightTable decoder_weight_table(const DecoderConfig& config) {
+DeclaredWeights declare_decoder(const DecoderConfig& config, uint32_t positions) {
   DeclaredWeights weights;
-  decoder_network(config, weights, config.context, {});
-  return std::move(weights).table();
+  decoder_network(config, weights, positions, {});
+  return weights;
+}
+
+WeightTable decoder_weight_table(const DecoderConfig& config) {
+  return declare_decoder(config, config.context).table();
 }
 
 }  // namespace mulciber

@@ -59,7 +59,9 @@ struct NetworkTypes {
 DecoderNetwork decoder_network(const DecoderConfig& config, NetworkWeights& weights,
                                uint32_t positions, const NetworkTypes& types);
 
-/// Names, shapes and source names of every weight of a configuration. Throws as decoder_network().
+/// The weights that the network of a configuration asks for. Throws as decoder_network().
+DeclaredWeights declare_decoder(const DecoderConfig& config, uint32_t positions);
+/// The table of these weights, which does not depend on the number of positions.
 WeightTable decoder_weight_table(const DecoderConfig& config);
 
 }  // namespace mulciber

@@ -117,11 +117,4 @@ ImageTextReaderNetwork::ImageTextReaderNetwork(const ImageTextReaderConfig& conf
     : tower(config.vision, weights, activations),
       decoder(reader_decoder(config, weights, activations)) {}
 
-WeightTable image_text_reader_weight_table(const ImageTextReaderConfig& config,
-                                           const Checkpoint& checkpoint) {
-  DeclaredWeights weights(&checkpoint);
-  const ImageTextReaderNetwork network(config, weights, DataType::kF32);
-  return std::move(weights).table();
-}
-
 }  // namespace mulciber

@@ -16,8 +16,4 @@ struct ImageTextReaderNetwork {
   TextDecoder decoder;
 };
 
-/// The weights that an ImageTextReaderNetwork asks for.
-WeightTable image_text_reader_weight_table(const ImageTextReaderConfig& config,
-                                           const Checkpoint& checkpoint);
-
 }  // namespace mulciber

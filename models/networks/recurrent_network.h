@@ -44,6 +44,6 @@ class RecurrentNetwork : public EncoderDecoderNetwork {
 
 /// Names, shapes and source names of every weight. Cells and their gates are PyTorch's (nn.GRU,
 /// nn.LSTM).
-WeightTable recurrent_weight_table(const RecurrentConfig& config);
+DeclaredWeights declare_recurrent(const RecurrentConfig& config);
 
 }  // namespace mulciber

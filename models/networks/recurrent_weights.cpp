@@ -130,10 +130,10 @@ RecurrentNetwork::RecurrentNetwork(const RecurrentConfig& config, NetworkWeights
   }
 }
 
-WeightTable recurrent_weight_table(const RecurrentConfig& config) {
+DeclaredWeights declare_recurrent(const RecurrentConfig& config) {
   DeclaredWeights weights;
   const RecurrentNetwork network(config, weights);
-  return std::move(weights).table();
+  return weights;
 }
 
 }  // namespace mulciber

@@ -153,12 +153,6 @@ SpeechNetwork::SpeechNetwork(const WhisperConfig& config, NetworkWeights& weight
   decoder_.stack.final_norm = parts.norm("decoder.final_norm", "decoder.layer_norm");
 }
 
-WeightTable whisper_weight_table(const WhisperConfig& config) {
-  DeclaredWeights weights;
-  const SpeechNetwork network(config, weights, DataType::kF32);
-  return std::move(weights).table();
-}
-
 Tensor SpeechNetwork::encode(ProgramBuilder& builder, const Tensor& windows,
                              const StackControl& control, Trace* trace) const {
   const auto scope = builder.scope("encoder");

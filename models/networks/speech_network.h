@@ -30,7 +30,4 @@ class SpeechNetwork {
   TextDecoder decoder_;
 };
 
-/// Names, shapes and source names of every weight of a configuration.
-WeightTable whisper_weight_table(const WhisperConfig& config);
-
 }  // namespace mulciber

@@ -108,7 +108,4 @@ struct TextEncoderNetwork {
   std::vector<std::pair<Linear, Activation>> dense_;
 };
 
-/// The weights that the network asks for.
-DeclaredWeights declare_text_encoder(const EncoderConfig& config, const Checkpoint& checkpoint);
-
 }  // namespace mulciber

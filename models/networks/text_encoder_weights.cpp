@@ -187,10 +187,4 @@ TextEncoderNetwork::TextEncoderNetwork(const EncoderConfig& config, NetworkWeigh
   head_->output = parts.linear("head.output", {of.output}, config.labels.size(), D, of.output_bias);
 }
 
-DeclaredWeights declare_text_encoder(const EncoderConfig& config, const Checkpoint& checkpoint) {
-  DeclaredWeights weights(&checkpoint);
-  const TextEncoderNetwork network(config, weights, DataType::kF32);
-  return weights;
-}
-
 }  // namespace mulciber

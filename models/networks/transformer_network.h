@@ -48,9 +48,4 @@ class TransformerNetwork : public EncoderDecoderNetwork {
   std::optional<ScaledNorm> scaled_norm_;  // with it, decoder_ has no final norm
 };
 
-/// Names, shapes and source names of every weight of a configuration, and the memory of those that
-/// are computed. Optional weights (final_logits_bias) are in the table if the checkpoint has them.
-DeclaredWeights declare_transformer(const EncoderDecoderConfig& config,
-                                    const Checkpoint& checkpoint);
-
 }  // namespace mulciber

@@ -257,11 +257,4 @@ TransformerNetwork::TransformerNetwork(const EncoderDecoderConfig& config, Netwo
   output = output_projection(config, weights, tables.target);
 }
 
-DeclaredWeights declare_transformer(const EncoderDecoderConfig& config,
-                                    const Checkpoint& checkpoint) {
-  DeclaredWeights weights(&checkpoint);
-  const TransformerNetwork network(config, weights, DataType::kF32);
-  return weights;
-}
-
 }  // namespace mulciber

@@ -138,7 +138,4 @@ struct VisionNetwork {
   double logit_scale = 1, logit_bias = 0;
 };
 
-/// The weights that a VisionNetwork asks for.
-WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint);
-
 }  // namespace mulciber

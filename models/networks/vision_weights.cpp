@@ -216,10 +216,4 @@ VisionNetwork::VisionNetwork(const VisionConfig& config, NetworkWeights& weights
   if (config.logit_bias) logit_bias = scalar_weight("logit_bias", weights);
 }
 
-WeightTable vision_weight_table(const VisionConfig& config, const Checkpoint& checkpoint) {
-  DeclaredWeights weights(&checkpoint);
-  const VisionNetwork network(config, weights, DataType::kF32);
-  return std::move(weights).table();
-}
-
 }  // namespace mulciber

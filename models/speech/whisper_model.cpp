@@ -40,25 +40,15 @@ class WhisperArchitecture : public Architecture {
   Extents extents() const override { return extents_of(config_); }
 
  private:
-  WeightTable weight_table() const override { return whisper_weight_table(config_); }
+  DeclaredWeights declare() const override {
+    return declared_weights<SpeechNetwork>(config_, checkpoint());
+  }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<WhisperModel>(device, checkpoint(), config_, options);
   }
 
   WhisperConfig config_;
 };
-
-SpeechNetwork loaded_network(Device& device, Weights& weights, const WhisperConfig& config,
-                             DataType activations) {
-  LoadedWeights loaded(device, weights);
-  return SpeechNetwork(config, loaded, activations);
-}
-
-std::vector<float> read_tensor(Device& device, const Program& program, const Tensor& tensor) {
-  BufferView view = program.view(tensor);
-  view.size = tensor.bytes();
-  return download_as<float>(device, view);
-}
 
 }  // namespace
 
@@ -69,8 +59,10 @@ WhisperModel::WhisperModel(Device& device, const Checkpoint& checkpoint,
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
       memory_limit_(options.memory_limit),
-      weights_(weights_of(device, whisper_weight_table(config), checkpoint, "whisper", options)),
-      network_(loaded_network(device, weights_, config, options.activations)) {}
+      weights_(weights_of(device, declared_weights<SpeechNetwork>(config, checkpoint).table(),
+                          checkpoint, "whisper", options)),
+      network_(loaded_network<SpeechNetwork>(device, weights_, checkpoint, config,
+                                             options.activations)) {}
 
 WhisperModel::~WhisperModel() = default;
 
@@ -151,13 +143,13 @@ NamedArrays WhisperModel::forward(const NamedArrays& inputs, std::span<const std
 
   NamedArrays results;
   const auto add = [&](const std::string& name, const Tensor& tensor, std::vector<uint64_t> shape) {
-    const std::vector<float> values = read_tensor(device_, *program.program, tensor);
+    const std::vector<float> values = download_as<float>(device_, program.program->view(tensor));
     results[name] = {std::move(shape), {values.begin(), values.end()}};
   };
   const auto add_layer = [&](const std::string& name, const std::string& traced,
                              std::vector<uint64_t> shape) {
     const std::vector<float> values =
-        read_tensor(device_, *program.program, program.trace.at(traced));
+        download_as<float>(device_, program.program->view(program.trace.at(traced)));
     NamedArray& array = results[name];
     if (array.shape.empty()) {
       array.shape = std::move(shape);

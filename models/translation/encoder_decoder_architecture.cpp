@@ -37,15 +37,14 @@ class EncoderDecoderArchitecture : public Architecture {
   MemoryPrediction predict(const Capabilities& device, const ModelOptions& options) const override {
     MemoryPrediction plan = Architecture::predict(device, options);
     DeclaredWeights weights(&checkpoint());
-    const TransformerNetwork network(config_, weights, options.activations);
-    plan.weight_bytes += weights.computed_bytes();
-    plan_search(plan, network, config_.generation, options);
+    plan_search(plan, TransformerNetwork(config_, weights, options.activations), config_.generation,
+                options);
     return plan;
   }
 
  private:
-  WeightTable weight_table() const override {
-    return declare_transformer(config_, checkpoint()).table();
+  DeclaredWeights declare() const override {
+    return declared_weights<TransformerNetwork>(config_, checkpoint());
   }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return load_encoder_decoder(device, checkpoint(), config_, options);
@@ -75,8 +74,9 @@ std::unique_ptr<EncoderDecoderModel> load_encoder_decoder(Device& device,
                                                           const EncoderDecoderConfig& config,
                                                           const ModelOptions& options) {
   const std::string family = model_type(checkpoint);
-  Weights weights = weights_of(device, declare_transformer(config, checkpoint).table(), checkpoint,
-                               family, options);
+  Weights weights =
+      weights_of(device, declared_weights<TransformerNetwork>(config, checkpoint).table(),
+                 checkpoint, family, options);
   LoadedWeights loaded(device, weights, &checkpoint);
   auto network = std::make_unique<TransformerNetwork>(config, loaded, options.activations);
   EncoderDecoderParts parts = {.family = family,

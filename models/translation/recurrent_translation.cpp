@@ -21,7 +21,7 @@ Extents extents_of(const RecurrentConfig& config) {
 EncoderDecoderParts load_parts(Device& device, const Checkpoint& checkpoint,
                                const RecurrentConfig& config, const ModelOptions& options) {
   Weights weights =
-      weights_of(device, recurrent_weight_table(config), checkpoint, family_of(config), options);
+      weights_of(device, declare_recurrent(config).table(), checkpoint, family_of(config), options);
   LoadedWeights loaded(device, weights);
   auto network = std::make_unique<RecurrentNetwork>(config, loaded);
   return {.family = family_of(config),
@@ -47,7 +47,7 @@ class RecurrentArchitecture : public Architecture {
   }
 
  private:
-  WeightTable weight_table() const override { return recurrent_weight_table(config_); }
+  DeclaredWeights declare() const override { return declare_recurrent(config_); }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<RecurrentTranslation>(device, checkpoint(), config_, options);
   }

@@ -23,8 +23,8 @@ class ReaderArchitecture : public Architecture {
   Extents extents() const override { return extents_of(config_); }
 
  private:
-  WeightTable weight_table() const override {
-    return image_text_reader_weight_table(config_, checkpoint());
+  DeclaredWeights declare() const override {
+    return declared_weights<ImageTextReaderNetwork>(config_, checkpoint());
   }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<ImageTextReaderModel>(device, checkpoint(), config_, options);
@@ -32,12 +32,6 @@ class ReaderArchitecture : public Architecture {
 
   ImageTextReaderConfig config_;
 };
-
-ImageTextReaderNetwork loaded_reader(Device& device, Weights& weights, const Checkpoint& checkpoint,
-                                     const ImageTextReaderConfig& config, DataType activations) {
-  LoadedWeights loaded(device, weights, &checkpoint);
-  return {config, loaded, activations};
-}
 
 }  // namespace
 
@@ -78,9 +72,11 @@ ImageTextReaderModel::ImageTextReaderModel(Device& device, const Checkpoint& che
       half_precision_(options.activations == DataType::kF16 ||
                       options.matrices == MatrixStorage::kF16),
       memory_limit_(options.memory_limit),
-      weights_(weights_of(device, image_text_reader_weight_table(config, checkpoint), checkpoint,
-                          model_type(checkpoint), options)),
-      network_(loaded_reader(device, weights_, checkpoint, config, options.activations)),
+      weights_(weights_of(device,
+                          declared_weights<ImageTextReaderNetwork>(config, checkpoint).table(),
+                          checkpoint, model_type(checkpoint), options)),
+      network_(loaded_network<ImageTextReaderNetwork>(device, weights_, checkpoint, config,
+                                                      options.activations)),
       memories_(allocate_memories()),
       texts_(device, weights_, network_.decoder, memories_, options.memory_limit) {}
 

@@ -15,7 +15,9 @@ class VisionArchitecture : public Architecture {
   Extents extents() const override { return extents_of(config_); }
 
  private:
-  WeightTable weight_table() const override { return vision_weight_table(config_, checkpoint()); }
+  DeclaredWeights declare() const override {
+    return declared_weights<VisionNetwork>(config_, checkpoint());
+  }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<VisionModel>(device, checkpoint(), config_, options);
   }

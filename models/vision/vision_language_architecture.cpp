@@ -26,11 +26,11 @@ class VisionLanguageArchitecture : public Architecture {
   }
 
  private:
-  WeightTable weight_table() const override {
-    WeightTable table = decoder_weight_table(config_.text);
-    const WeightTable beside = image_embedder_weight_table(config_, checkpoint());
-    table.insert(table.end(), beside.begin(), beside.end());
-    return table;
+  DeclaredWeights declare() const override {
+    DeclaredWeights weights(&checkpoint());
+    decoder_network(config_.text, weights, config_.text.context, {});
+    const ImageEmbedderNetwork embedder(config_, weights, DataType::kF32);
+    return weights;
   }
   std::unique_ptr<Model> make(Device& device, const ModelOptions& options) const override {
     return std::make_unique<VisionLanguageModel>(device, checkpoint(), config_, options);
@@ -46,9 +46,9 @@ MemoryPrediction predict_vision_language_memory(const Capabilities& device,
                                                 const VisionLanguageConfig& config,
                                                 const ModelOptions& options) {
   MemoryPrediction predicted = predict_decoder_memory(device, checkpoint, config.text, options);
-  predicted.weight_bytes +=
-      weight_bytes(table_to_read(image_embedder_weight_table(config, checkpoint), options),
-                   checkpoint, model_type(checkpoint), options.matrices);
+  predicted.weight_bytes += weight_bytes(
+      table_to_read(declared_weights<ImageEmbedderNetwork>(config, checkpoint).table(), options),
+      checkpoint, model_type(checkpoint), options.matrices);
   if (options.sequences == 0) return predicted;
   const VisionTower& tower = config.vision.tower;
   const uint64_t merged = uint64_t{config.connector.merged} * config.connector.merged;

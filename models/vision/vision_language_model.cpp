@@ -11,16 +11,6 @@
 #include "runtime/transfer.h"
 
 namespace mulciber {
-namespace {
-
-ImageEmbedderNetwork loaded_embedder(Device& device, Weights& weights, const Checkpoint& checkpoint,
-                                     const VisionLanguageConfig& config, DataType activations) {
-  LoadedWeights loaded(device, weights, &checkpoint);
-  return {config, loaded, activations};
-}
-
-}  // namespace
-
 /// Computes an image's embeddings.
 struct VisionLanguageModel::Seeing {
   DataType type;  // pixels: u32, a word each, or f32, channel by channel
@@ -61,11 +51,13 @@ VisionLanguageModel::VisionLanguageModel(Device& device, const Checkpoint& check
                                          const VisionLanguageConfig& config,
                                          const ModelOptions& options)
     : DecoderModel(
-          device, checkpoint, config.text, options, image_embedder_weight_table(config, checkpoint),
+          device, checkpoint, config.text, options,
+          declared_weights<ImageEmbedderNetwork>(config, checkpoint).table(),
           predict_vision_language_memory(device.capabilities(), checkpoint, config, options)),
       config_(config),
       activations_(options.activations),
-      embedder_(loaded_embedder(device, weights(), checkpoint, config, options.activations)) {}
+      embedder_(loaded_network<ImageEmbedderNetwork>(device, weights(), checkpoint, config,
+                                                     options.activations)) {}
 
 VisionLanguageModel::~VisionLanguageModel() = default;
 

@@ -32,12 +32,6 @@ uint32_t rounded_images(uint32_t rows) {
   return rows <= between ? between : power;
 }
 
-VisionNetwork loaded_vision(Device& device, Weights& weights, const Checkpoint& checkpoint,
-                            const VisionConfig& config, DataType activations) {
-  LoadedWeights loaded(device, weights, &checkpoint);
-  return {config, loaded, activations};
-}
-
 }  // namespace
 
 struct VisionModel::ImageShape {
@@ -102,9 +96,10 @@ VisionModel::VisionModel(Device& device, const Checkpoint& checkpoint, const Vis
                       options.matrices == MatrixStorage::kF16),
       activations_(options.activations),
       memory_limit_(options.memory_limit),
-      weights_(weights_of(device, vision_weight_table(config, checkpoint), checkpoint, family_,
-                          options)),
-      network_(loaded_vision(device, weights_, checkpoint, config, options.activations)) {}
+      weights_(weights_of(device, declared_weights<VisionNetwork>(config, checkpoint).table(),
+                          checkpoint, family_, options)),
+      network_(loaded_network<VisionNetwork>(device, weights_, checkpoint, config,
+                                             options.activations)) {}
 
 VisionModel::~VisionModel() = default;
 

@@ -26,7 +26,7 @@ namespace {
 /// Passes requests on and notes their names.
 class NotedWeights final : public NetworkWeights {
  public:
-  explicit NotedWeights(NetworkWeights& to) : to_(to) {}
+  explicit NotedWeights(NetworkWeights& to) : NetworkWeights(to), to_(to) {}
 
   std::vector<Tensor> segments(WeightSpec spec) override {
     of_table.push_back(spec.name);
@@ -41,7 +41,6 @@ class NotedWeights final : public NetworkWeights {
     return to_.beside(name, shape, type);
   }
   std::vector<float> values(const Tensor& weight) const override { return to_.values(weight); }
-  const CheckpointTensor* find(const WeightNames& names) const override { return to_.find(names); }
 
   /// Names of all requests; one that occurs twice was asked for twice.
   WeightNames all() const {
