@@ -116,7 +116,7 @@ std::vector<ToTime> problems_to_time(const AskedProblems& asked) {
   std::vector<ToTime> order;
   for (const auto& [key, one] : asked.problems) order.push_back({one.problem, one.times});
   std::ranges::stable_sort(order, std::greater{}, &ToTime::times);
-  // Prompts are processed in passes of powers of two (models/generation/sequence_batch.cpp).
+  // Prompts are processed in passes of powers of two (models/generation/decoder_programs.h).
   constexpr uint64_t kShortestPass = 16;
   AskedProblems seen = asked;
   for (size_t i = 0, count = order.size(); i < count; ++i) {

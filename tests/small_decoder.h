@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/generation/decoder_model.h"
+#include "models/generation/sequence_decoding.h"
 #include "tests/device.h"
 #include "tests/support.h"
 
@@ -27,11 +28,26 @@ inline std::vector<uint32_t> prompt_of(uint32_t length, uint32_t seed) {
   return ids;
 }
 
+/// Slots of a network on the tests' device.
+inline SequenceSlots slots_of(const DecoderNetwork& network, uint32_t slots, uint32_t context) {
+  return {shared_device(), network,
+          conversation_slots(shared_device().capabilities(), network, slots, context)};
+}
+
+/// The greedy continuation of a prompt in a free slot, which is free again then.
+inline std::vector<uint32_t> greedy(SequenceSlots& slots, const std::vector<uint32_t>& prompt,
+                                    uint32_t tokens) {
+  std::vector<uint32_t> ids =
+      decode_sequence(slots, 0, {.prompt = prompt, .exact = false}, {.max_new_tokens = tokens}).ids;
+  slots.end(0, true);
+  return ids;
+}
+
 /// The model's greedy continuation of a prompt that runs alone.
 inline std::vector<uint32_t> alone(const DecoderModel& model, const std::vector<uint32_t>& prompt,
                                    uint32_t tokens) {
-  SequenceBatch batch(shared_device(), model.network(), {1, 96});
-  return batch.generate({.prompts = {prompt}, .max_new_tokens = tokens}).rows[0].ids;
+  SequenceSlots slots = slots_of(model.network(), 1, 96);
+  return greedy(slots, prompt, tokens);
 }
 
 }  // namespace mulciber::tests

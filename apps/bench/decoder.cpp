@@ -7,7 +7,7 @@
 #include "apps/cli/language_model.h"
 #include "apps/cli/peaks.h"
 #include "models/generation/language_model.h"
-#include "models/generation/sequence_batch.h"
+#include "models/generation/sequence_decoding.h"
 #include "runtime/profiler.h"
 
 namespace mulciber::apps {
@@ -32,25 +32,29 @@ class Bench {
                         .cache = storage_type(options.key_values),
                         .context = options.prompt + options.tokens + 1,
                         .sequences = 1})),
-        batch_(device, network(), {1, network().context}, std::nullopt) {
+        slots_(device, network(),
+               conversation_slots(device.capabilities(), network(), 1, network().context),
+               std::nullopt) {
     // The time does not depend on the ids, so any will do.
     for (uint32_t i = 0; i < std::max(options.prompt, 1u); ++i)
       prompt_.push_back((i * 7919 + 13) % network().vocabulary);
   }
 
-  SequenceResult run() {
-    batch_.truncate(0, 0);
-    return batch_.generate({.prompts = {prompt_}, .max_new_tokens = options_.tokens + 1});
+  DecodedSequence run() {
+    DecodedSequence found = decode_sequence(slots_, 0, {.prompt = prompt_, .reuses = false},
+                                            {.max_new_tokens = options_.tokens + 1, .stops = {}});
+    slots_.end(0, false);
+    return found;
   }
   const Model& model() const { return *model_; }
-  SequenceBatch& batch() { return batch_; }
+  const Program& step() { return slots_.step_program(); }
 
  private:
   const DecoderNetwork& network() const { return model_->continues_text()->network(); }
 
   const ModelBench& options_;
   std::unique_ptr<Model> model_;
-  SequenceBatch batch_;
+  SequenceSlots slots_;
   std::vector<uint32_t> prompt_;
 };
 
@@ -69,14 +73,14 @@ int bench_decoder(const ModelBench& options, const OpenModel& opened) {
     Bench bench(*device, opened, options);
     bench.run();  // warms up pipelines, programs and the driver's compiler
     for (uint32_t i = 0; i < options.repeats; ++i) {
-      const SequenceResult result = bench.run();
-      measured.prefill.push_back(per_second(result.prompt_tokens, result.prefill_seconds));
+      const DecodedSequence result = bench.run();
+      measured.prefill.push_back(per_second(std::max(options.prompt, 1u), result.prefill_seconds));
       measured.decode.push_back(per_second(result.steps, result.decode_seconds));
       if (interrupted()) return kInterrupted;
     }
     measured.weight_bytes = bench.model().weight_bytes();
-    measured.step_bytes = bench.batch().step().work().bytes;
-    measured.dispatches = bench.batch().step().nodes().size();
+    measured.step_bytes = bench.step().work().bytes;
+    measured.dispatches = bench.step().nodes().size();
     measured.peak_bytes = device->memory().peak();
   }
   const double prefill = median(measured.prefill), decode = median(measured.decode);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "models/generation/completion_grammar.h"
 #include "models/generation/language_model.h"
-#include "models/generation/sequence_batch.h"
+#include "models/generation/sequence_decoding.h"
 #include "text/tokenizer.h"
 
 namespace mulciber::apps {
@@ -36,11 +36,11 @@ struct GrammarRuns {
 
 class GrammarBench {
  public:
-  GrammarBench(const ModelBench& options, const DecoderNetwork& network, SequenceBatch& batch,
+  GrammarBench(const ModelBench& options, const DecoderNetwork& network, SequenceSlots& slots,
                std::shared_ptr<const Tokenizer> tokenizer)
       : options_(options),
         vocabulary_(network.vocabulary),
-        batch_(batch),
+        slots_(slots),
         grammars_(std::move(tokenizer), network.vocabulary) {}
 
   /// Runs once with and once without the grammar, with the same number of steps each.
@@ -50,7 +50,7 @@ class GrammarBench {
     CompletionGrammar answer(grammars_.masks(grammar), {});
     answer.next();
     to.begin.push_back(seconds_since(begin));
-    const SequenceResult result = run(seed, options_.tokens, &answer, to.with);
+    const DecodedSequence result = run(seed, options_.tokens, &answer, to.with);
     if (result.steps == 0)
       throw ModelError("grammar", "has answers of one token, which leaves no step to measure",
                        "give one of longer texts");
@@ -61,21 +61,19 @@ class GrammarBench {
   }
 
  private:
-  SequenceResult run(uint64_t seed, uint32_t tokens, CompletionGrammar* grammar, StepTimes& to) {
-    SequenceRequest request;
-    request.prompts.resize(1);
+  DecodedSequence run(uint64_t seed, uint32_t tokens, CompletionGrammar* grammar, StepTimes& to) {
     // The time does not depend on the ids, so any will do.
-    for (uint32_t i = 0; i < options_.prompt; ++i)
-      request.prompts[0].push_back((i * 7919 + 13) % vocabulary_);
-    request.sampling = {{.temperature = 1, .seed = seed}};
-    request.max_new_tokens = tokens + 1;
-    if (grammar) request.grammars = {grammar};
+    std::vector<uint32_t> prompt;
+    for (uint32_t i = 0; i < options_.prompt; ++i) prompt.push_back((i * 7919 + 13) % vocabulary_);
     double decoding = 0;
-    request.on_token = [&](uint32_t, uint32_t) {
+    const auto on_token = [&](uint32_t) {
       if (decoding == 0) decoding = processor_seconds();  // the first token belongs to the prompt
     };
-    batch_.truncate(0, 0);
-    SequenceResult result = batch_.generate(request);
+    DecodedSequence result = decode_sequence(
+        slots_, 0,
+        {.prompt = prompt, .reuses = false, .sampling = {.temperature = 1, .seed = seed}},
+        {.max_new_tokens = tokens + 1, .stops = {}, .grammar = grammar, .on_token = on_token});
+    slots_.end(0, false);
     to.wall.push_back(result.decode_seconds / std::max(result.steps, 1u));
     to.processor.push_back((processor_seconds() - decoding) / std::max(result.steps, 1u));
     return result;
@@ -83,7 +81,7 @@ class GrammarBench {
 
   const ModelBench& options_;
   uint32_t vocabulary_;
-  SequenceBatch& batch_;
+  SequenceSlots& slots_;
   GrammarVocabulary grammars_;
 };
 
@@ -114,8 +112,10 @@ int bench_grammar(const ModelBench& options, const OpenModel& opened) {
                   .context = context,
                   .sequences = 1});
   const DecoderNetwork& network = model->continues_text()->network();
-  SequenceBatch batch(*device, network, {1, network.context}, std::nullopt);
-  GrammarBench bench(options, network, batch, opened.tokenizer());
+  SequenceSlots slots(*device, network,
+                      conversation_slots(device->capabilities(), network, 1, network.context),
+                      std::nullopt);
+  GrammarBench bench(options, network, slots, opened.tokenizer());
   GrammarRuns warm, measured;
   bench.turn(0, warm);  // warms up pipelines, programs, the vocabulary's tree
   for (uint32_t i = 0; i < options.repeats; ++i) {

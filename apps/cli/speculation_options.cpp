@@ -8,8 +8,8 @@ namespace mulciber::apps {
 void add_speculation_options(Command& command, SpeculationOptions& options) {
   command
       .add_option("--draft", options.draft,
-                  "a smaller model of the same vocabulary, which drafts tokens that one pass of "
-                  "the model verifies together")
+                  "a smaller model of the same vocabulary, which drafts tokens that a decode step "
+                  "of the model verifies together")
       .type_name("FILE|DIR");
   const auto add = [&](const char* name, uint32_t& to, int most, const char* help) {
     return command.add_option(name, to, help).range(1, most);
@@ -49,7 +49,7 @@ double decode_rate(const GenerateStatistics& s) {
 
 void tell_speculation(const GenerateStatistics& s) {
   if (s.draft_tokens == 0) return;
-  tell("draft tokens      {} of {} accepted ({:.1f} %), {:.2f} tokens a pass\n", s.accepted_tokens,
+  tell("draft tokens      {} of {} accepted ({:.1f} %), {:.2f} tokens a step\n", s.accepted_tokens,
        s.draft_tokens,
        100.0 * static_cast<double>(s.accepted_tokens) / static_cast<double>(s.draft_tokens),
        s.decode_steps > 0 ? static_cast<double>(s.new_tokens) / s.decode_steps : 0.0);

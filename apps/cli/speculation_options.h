@@ -26,7 +26,7 @@ std::optional<TextGenerator> load_draft(const SpeculationOptions& options,
 void apply(const SpeculationOptions& options, std::optional<TextGenerator>& draft,
            GenerateOptions& settings);
 
-/// Tokens per second of decoding: a pass that verifies draft tokens makes several tokens.
+/// Tokens per second of decoding: a step that verifies draft tokens makes several tokens.
 double decode_rate(const GenerateStatistics& statistics);
 /// Prints a line for --stats, unless nothing was drafted.
 void tell_speculation(const GenerateStatistics& statistics);

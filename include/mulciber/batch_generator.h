@@ -46,9 +46,10 @@ struct BatchGeneratorOptions {
     uint32_t draft_rows = 0;
     [[deprecated("use draft_rows")]] uint32_t proposal_rows;
   };
-  /// Most decode steps in one submission, at most 32; 0: chosen for the device. Several are
-  /// submitted while no request waits or is prefilled, for sequences without grammar, log
-  /// probabilities and draft tokens. Completions do not depend on it.
+  /// Most decode steps in one submission, at most 32; 0: chosen for the device. A call of step()
+  /// submits several, on GPUs in several submissions that run ahead of the tokens that the CPU has
+  /// read, while no request waits or is prefilled, and no running sequence has a grammar, log
+  /// probabilities or speculative decoding. Completions do not depend on it.
   uint32_t steps_per_submission = 0;
 };
 
@@ -191,8 +192,9 @@ class MULCIBER_API BatchGenerator {
   /// a request that has ended.
   void cancel(uint64_t request);
   /// Computes a chunk of one prompt, and one decode step of all sequences whose prompts are
-  /// complete. Returns false when there is nothing to do. Throws DeviceError when the device is
-  /// lost. Logits that are not finite end only their request (on_error).
+  /// complete, or several (BatchGeneratorOptions::steps_per_submission). Returns false when there
+  /// is nothing to do. Throws DeviceError when the device is lost. Logits that are not finite end
+  /// only their request (on_error).
   bool step();
 
   /// Scores texts between two steps, see TextGenerator::score(). It uses a KV cache of its own, as

@@ -49,7 +49,7 @@ struct GeneratorOptions {
   KeyValueStorage key_values = KeyValueStorage::kF16;
   /// Tokens of prompt and completion together; 0: the model's own context, at most 4096.
   uint32_t context = 0;
-  /// Texts that generate_all() continues in one batch; each takes the memory of a context.
+  /// Texts that generate_all() continues at a time; each takes the memory of a context.
   uint32_t sequences = 1;
   /// Attention heads whose output is replaced by zeros.
   std::vector<HeadNumber> masked_heads;
@@ -71,7 +71,7 @@ struct ChatMessage {
 
 class TextGenerator;
 
-/// Most draft tokens of a verification pass.
+/// Most draft tokens that a decode step verifies behind a sequence.
 constexpr uint32_t kMostDraftTokens = 7;
 [[deprecated("use kMostDraftTokens")]] constexpr uint32_t kMostProposals = kMostDraftTokens;
 
@@ -84,8 +84,8 @@ struct GenerateOptions {
   bool add_special = true;        // add the model's first special tokens: <s>, <bos> ...
   bool parse_special = true;      // read special tokens that are spelled out in the prompt
   /// Images from prepare_image(), one for each image_placeholder() of the prompt, in their
-  /// order; they come first if the prompt has no placeholder. Only for generate() of a model loaded
-  /// with GeneratorOptions::sequences of 1, without shift, attention and speculative decoding.
+  /// order; they come first if the prompt has no placeholder. Only for generate(), without shift
+  /// and attention. A draft model drafts nothing then, because it sees no images.
   std::vector<std::shared_ptr<const PreparedImage>> images;
   bool ignore_end = false;  // continue after the model's own end of text
   /// Guided decoding: a mask allows only tokens that lead to a text of the grammar, and the model's
@@ -110,22 +110,25 @@ struct GenerateOptions {
   /// for generate(), without attention. keep: at most the context less 4, otherwise SettingError.
   bool shift = false;
   uint32_t keep = 0;
-  /// Decode steps in one submission, 1 to 32; 0: chosen for the device. The completion does not
-  /// depend on it.
+  /// Decode steps in one submission, 1 to 32; 0: chosen for the device. On GPUs several submissions
+  /// run ahead of the tokens that the CPU has read. One step is submitted at a time with a grammar
+  /// or speculative decoding, and while texts of generate_all() wait or are prefilled. The
+  /// completion does not depend on it.
   uint32_t steps_per_submission = 0;
-  /// Speculative decoding (Leviathan et al. 2023, arXiv:2211.17192): draft tokens are verified
-  /// together in one pass of the model. prompt_lookup: drafts the tokens that followed an earlier
-  /// occurrence of so many of the latest tokens (or fewer, down to two) in prompt and completion;
-  /// 0: off. draft: a draft model with an identical vocabulary, which must not be used meanwhile;
-  /// prompt lookup is used only where it drafts nothing. draft_tokens: draft tokens of a pass, 1 to
-  /// kMostDraftTokens; 0: kMostDraftTokens for prompt lookup, and for the draft model a
-  /// number that adapts to how many are accepted. A draft token is accepted if the model chooses it
-  /// itself, with the random number of its position: speculative decoding changes neither greedy
-  /// tokens nor the distribution of sampled ones. All tokens are chosen in passes over
-  /// kMostDraftTokens + 1 tokens. Such a pass rounds sums differently from a decode step, and where
-  /// a layer has a sliding window, or a GPU splits the keys of long contexts over workgroups, the
-  /// rounding also depends on a token's row in the pass: there tokens whose probabilities are equal
-  /// to within rounding may be chosen differently. Only for generate(), without attention.
+  /// Speculative decoding (Leviathan et al. 2023, arXiv:2211.17192): further rows of a decode step
+  /// verify draft tokens. prompt_lookup: drafts the tokens that followed an earlier occurrence of
+  /// so many of the latest tokens (or fewer, down to two) in prompt and completion; 0: off. draft:
+  /// a draft model with an identical vocabulary, which must not be used meanwhile; prompt lookup is
+  /// used only where it drafts nothing. draft_tokens: draft tokens of a step, 1 to
+  /// kMostDraftTokens; 0: kMostDraftTokens for prompt lookup, and for the draft model a number that
+  /// adapts to how many are accepted. A draft token is accepted if the model chooses it itself,
+  /// with the random number of its position and the mask of the grammar. Draft tokens change no bit
+  /// of a completion. Kernels are chosen for steps of kMostDraftTokens + 1 rows where prompt_lookup
+  /// or draft is set, and for steps of one row otherwise, which may round sums differently: against
+  /// a completion without speculative decoding, tokens whose probabilities are equal to within
+  /// rounding may be chosen differently. Only for generate(), which throws SettingError where the
+  /// model was loaded with GeneratorOptions::sequences above 1, or its layers keep a recurrent
+  /// state. generate_all() and tasks ignore these options.
   union {
     uint32_t prompt_lookup = 0;
     [[deprecated("use prompt_lookup")]] uint32_t lookup;
@@ -178,9 +181,9 @@ struct Generation {
   std::optional<TokenAttention> attention;  // the prompt's tokens, then the completion's
   /// Tokens of prompt and completion that GenerateOptions::shift left out of the context.
   uint64_t left_out = 0;
-  /// BatchGenerator only: prompt tokens whose keys and values were reused from a cached prefix.
+  /// Prompt tokens whose keys and values were reused from a cached prefix. GenerationTask: 0.
   uint64_t reused_tokens = 0;
-  /// BatchGenerator only: draft tokens, and draft tokens that were accepted.
+  /// Draft tokens, and draft tokens that were accepted.
   union {
     uint64_t draft_tokens = 0;
     [[deprecated("use draft_tokens")]] uint64_t proposed_tokens;
@@ -193,9 +196,11 @@ struct GenerateStatistics {
   double load_seconds = 0;  // load: files to device
   /// Prompt tokens that the model read, without those that GenerateOptions::shift dropped at once.
   uint64_t prompt_tokens = 0;
-  uint64_t reused_tokens = 0;  // prompt tokens reused from the prefix of an earlier prompt
+  uint64_t reused_tokens = 0;  // prompt tokens whose keys and values were in the cache already
   uint64_t new_tokens = 0;
-  uint32_t decode_steps = 0;  // or verification passes of speculative decoding
+  /// Decode steps, also those that verified draft tokens and those that were submitted ahead and
+  /// lie behind the last token. A step of generate_all() counts once for all texts in it.
+  uint32_t decode_steps = 0;
   union {
     uint64_t draft_tokens = 0;  // of GenerateOptions::prompt_lookup and draft
     [[deprecated("use draft_tokens")]] uint64_t proposed_tokens;
@@ -249,17 +254,18 @@ class MULCIBER_API TextGenerator {
   static MemoryPrediction predict(Device& device, const OpenModel& model,
                                   const GeneratorOptions& options = {});
 
-  /// Continues a text (UTF-8). The prefix that this prompt shares with the previous prompt and
-  /// completion is reused from the KV cache, so a conversation may be passed from its start every
-  /// time. Throws ModelError when the prompt has no tokens, or leaves no room for another in the
-  /// context (naming both numbers; nothing is truncated).
+  /// Continues a text (UTF-8). The longest prefix of the prompt that is still in the KV cache, of
+  /// any earlier prompt and its completion, is reused, so a conversation may be passed from its
+  /// start every time. Models whose layers keep a recurrent state reuse the last prompt, with or
+  /// without its completion, where this one begins with all of it; with GeneratorOptions::sequences
+  /// above 1 they reuse nothing. Throws ModelError when the prompt has no tokens, or leaves no room
+  /// for another in the context (naming both numbers; nothing is truncated).
   Generation generate(const std::string& prompt, const GenerateOptions& options = {});
-  /// Continues several texts, in batches of GeneratorOptions::sequences; their lengths may differ,
-  /// and result i belongs to prompts[i]. The options apply to all texts. When sampling, text i
-  /// draws from a random number stream of its own, whatever the batch composition. on_text and
-  /// on_prompt are not called. A sequence that ended with a stop text is computed on until its
-  /// batch is done; the additional tokens are not part of the result. statistics() then counts all
-  /// texts together.
+  /// Continues several texts by continuous batching, GeneratorOptions::sequences at a time: the
+  /// next text begins when one ends, for whatever reason. Result i belongs to prompts[i]. The
+  /// options apply to all texts. When sampling, text i draws from a random number stream of its
+  /// own, whatever the batch composition. Prompts reuse cached prefixes as in generate(). on_text
+  /// and on_prompt are not called. statistics() then counts all texts together.
   std::vector<Generation> generate_all(std::span<const std::string> prompts,
                                        const GenerateOptions& options = {});
 
@@ -279,11 +285,12 @@ class MULCIBER_API TextGenerator {
   /// vocabulary.
   std::string token_text(uint32_t id) const;
 
-  /// Writes the tokens in the context, with their keys and values, to a file. load_cache() with the
-  /// same model and settings restores them, also in another process, so that a prompt with this
-  /// prefix is not computed again, and returns the number of tokens. Throws ModelError when the
-  /// file cannot be written; or when it is not such a file, is damaged, belongs to another model or
-  /// other settings, or holds more than the context.
+  /// Writes the tokens of the last completion and its prompt, with their keys and values, to a
+  /// file. Other prefixes in the cache are not saved. load_cache() with the same model and settings
+  /// puts the tokens into the cache, also in another process, so that a prompt with this prefix is
+  /// not computed again, and returns their number. Throws ModelError when the file cannot be
+  /// written; or when it is not such a file, is damaged, belongs to another model or other
+  /// settings, or holds more than the context.
   void save_cache(const std::string& file) const;
   size_t load_cache(const std::string& file);
   /// Snapshot in memory, with the rules of save_cache(file). A snapshot taken before a device was

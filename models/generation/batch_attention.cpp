@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/adapters/adapters.h"
-#include "models/generation/batch_generator_impl.h"
+#include "models/generation/generation_batch.h"
 #include "mulciber/error.h"
 #include "runtime/slices.h"
 #include "runtime/transfer.h"
@@ -41,8 +41,8 @@ std::vector<float> mean_of_heads(const std::vector<float>& layer, uint32_t heads
 
 }  // namespace
 
-std::optional<TokenAttention> BatchGenerator::Impl::attention(
-    std::span<const uint32_t> ids, const BatchAttentionOptions& options) {
+std::optional<TokenAttention> GenerationBatch::attention(std::span<const uint32_t> ids,
+                                                         const BatchAttentionOptions& options) {
   const std::vector<CausalLayer>& network = language->network().decoder.layers;
   if (options.layer && *options.layer >= network.size())
     throw SettingError("BatchAttentionOptions::layer",

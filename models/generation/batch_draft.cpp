@@ -32,7 +32,7 @@ BatchDraft::BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const Ope
   shape.chunk = chunk;
   const Capabilities& capabilities = shared_.device->capabilities();
   shape = SequenceSlots::bindable(capabilities, network, shape);
-  slots_ = std::make_unique<SequenceSlots>(*shared_.device, network, shape, loading.memory_limit);
+  slots_ = std::make_shared<SequenceSlots>(*shared_.device, network, shape, loading.memory_limit);
   begun_.resize(shape.slots);
   predicted_bytes_ = weight_bytes() + SequenceSlots::predict_bytes(capabilities, network, shape);
 }
@@ -52,6 +52,9 @@ std::vector<std::vector<uint32_t>> BatchDraft::draft(std::span<const Sequence> s
   for (size_t i = 0; i < sequences.size(); ++i) {
     const Sequence& sequence = sequences[i];
     if (sequence.ids.size() + sequence.most > slots_->shape().context) continue;
+    // The model may have chosen a row that belongs to no token, which the draft model may not have.
+    const uint32_t known = shared_.language->network().vocabulary;
+    if (std::ranges::any_of(sequence.ids, [&](uint32_t id) { return id >= known; })) continue;
     if (!begun_[sequence.slot]) {
       if (fed) continue;
       LogitBiases biases = sequence.biases;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "models/generation/sequence_slots.h"
@@ -19,6 +20,9 @@ class BatchDraft {
   /// tokens or its layers keep a state, and throws what loading the model throws.
   BatchDraft(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> files,
              GeneratorOptions options, SlotShape shape, const Tokenizer& tokenizer);
+  /// Drafts in slots that another generator has, which must not be used meanwhile.
+  BatchDraft(SharedGenerator model, std::shared_ptr<SequenceSlots> slots)
+      : shared_(std::move(model)), slots_(std::move(slots)), begun_(slots_->shape().slots) {}
 
   /// A sequence behind which tokens are drafted.
   struct Sequence {
@@ -47,7 +51,7 @@ class BatchDraft {
   uint32_t missing(const Sequence& sequence) const;
 
   SharedGenerator shared_;
-  std::unique_ptr<SequenceSlots> slots_;
+  std::shared_ptr<SequenceSlots> slots_;
   std::vector<bool> begun_;  // by slot
   uint64_t predicted_bytes_ = 0;
 };

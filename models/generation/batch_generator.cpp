@@ -1,16 +1,46 @@
 #include "mulciber/batch_generator.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "models/adapters/adapters.h"
-#include "models/generation/batch_generator_impl.h"
+#include "models/generation/generation_batch.h"
+#include "models/generation/generator_options.h"
 #include "models/generation/text_scoring.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
 
 namespace mulciber {
+namespace {
+
+/// The biases with each id once. Throws SettingError.
+LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
+  const auto refuse = [](std::string problem, std::string remedy) {
+    throw SettingError("BatchRequest::logit_bias", std::move(problem), std::move(remedy));
+  };
+  if (asked.size() > kMostLogitBiases)
+    refuse(fmt::format("has {} ids", asked.size()),
+           fmt::format("give at most {}", kMostLogitBiases));
+  for (const auto& [id, bias] : asked) {
+    if (id >= vocabulary)
+      refuse(fmt::format("has the id {}, the model's are below {}", id, vocabulary),
+             "take ids of a text of this model");
+    if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
+      refuse(fmt::format("of the id {} is {}", id, bias), "give a number, or -infinity");
+  }
+  // Where an id occurs twice, the last bias counts.
+  std::map<uint32_t, float> by_id;
+  for (const auto& [id, bias] : asked) by_id[id] = bias;
+  return {by_id.begin(), by_id.end()};
+}
+
+}  // namespace
 
 BatchGenerator::BatchGenerator(std::shared_ptr<Device> device,
                                std::shared_ptr<const OpenModel> model,
@@ -25,14 +55,50 @@ BatchGenerator::~BatchGenerator() = default;
 BatchGenerator::BatchGenerator(BatchGenerator&&) noexcept = default;
 BatchGenerator& BatchGenerator::operator=(BatchGenerator&&) noexcept = default;
 
-uint64_t BatchGenerator::submit(BatchRequest request) { return impl_->submit(std::move(request)); }
-
-void BatchGenerator::cancel(uint64_t request) {
-  for (const Impl::Sequence& sequence : impl_->waiting)
-    if (sequence->number == request) sequence->cancelled = true;
-  for (const Impl::Slot& slot : impl_->by_slot)
-    if (slot.sequence && slot.sequence->number == request) slot.sequence->cancelled = true;
+uint64_t BatchGenerator::submit(BatchRequest request) {
+  Impl& impl = *impl_;
+  std::vector<int32_t> ids(request.prompt_ids.begin(), request.prompt_ids.end());
+  if (ids.empty())
+    ids = impl.encode(expand_prompt(*impl.opened, request.prompt, request.images),
+                      request.add_special, request.parse_special);
+  if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
+  if (ids.size() >= impl.context)
+    throw ModelError("prompt",
+                     fmt::format("has {} tokens, which leaves no room in a context of {}",
+                                 ids.size(), impl.context),
+                     "give a shorter text, or ask for a larger context");
+  const DecoderNetwork& network = impl.language->network();
+  SequenceRequest asked;
+  asked.sampling = checked(request.sampling.value_or(default_sampling()));
+  asked.stream = request.stream;
+  asked.max_new_tokens = request.max_new_tokens;
+  asked.stop = std::move(request.stop);
+  asked.ignore_end = request.ignore_end;
+  asked.reuse_completions = request.reuse_completions;
+  asked.biases = checked_biases(request.logit_bias, network.vocabulary);
+  asked.adapters = chosen_adapters(network, request.adapters);
+  asked.grammar = std::move(request.grammar);
+  asked.prompt_lookup = request.prompt_lookup;
+  asked.draft = request.draft && impl.draft_model != nullptr;
+  asked.draft_tokens = request.draft_tokens;
+  asked.log_probabilities = request.log_probabilities;
+  asked.on_prompt = std::move(request.on_prompt);
+  asked.on_token = std::move(request.on_token);
+  if (request.on_end)
+    asked.on_end = [ended = std::move(request.on_end)](
+                       const Generation& found, std::string_view last) { ended(found, last); };
+  if (request.on_error)
+    asked.on_error = [failed = std::move(request.on_error)](const std::exception_ptr& error) {
+      try {
+        std::rethrow_exception(error);
+      } catch (const std::exception& reason) {
+        failed(reason);
+      }
+    };
+  return impl.submit(std::move(asked), std::move(ids), request.images);
 }
+
+void BatchGenerator::cancel(uint64_t request) { impl_->cancel(request); }
 
 bool BatchGenerator::step() { return impl_->step(); }
 

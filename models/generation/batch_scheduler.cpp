@@ -1,8 +1,5 @@
 // Admission of sequences to slots, chunked prefill, preemption, and what follows a choice.
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -11,7 +8,8 @@
 #include "base/clock.h"
 #include "models/adapters/adapters.h"
 #include "models/core/token_probabilities.h"
-#include "models/generation/batch_generator_impl.h"
+#include "models/generation/context_shift.h"
+#include "models/generation/generation_batch.h"
 #include "models/generation/generator_options.h"
 #include "models/generation/not_finite.h"
 #include "mulciber/error.h"
@@ -33,28 +31,40 @@ uint32_t chunk_tokens(const Capabilities& device, uint32_t asked, uint32_t conte
 // and longer ones may be preempted. At most half of a context.
 constexpr uint32_t kExpectedCompletion = 256;
 
-/// The biases with each id once. Throws SettingError.
-LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
-  const auto refuse = [](std::string problem, std::string remedy) {
-    throw SettingError("BatchRequest::logit_bias", std::move(problem), std::move(remedy));
-  };
-  if (asked.size() > kMostLogitBiases)
-    refuse(fmt::format("has {} ids", asked.size()),
-           fmt::format("give at most {}", kMostLogitBiases));
-  for (const auto& [id, bias] : asked) {
-    if (id >= vocabulary)
-      refuse(fmt::format("has the id {}, the model's are below {}", id, vocabulary),
-             "take ids of a text of this model");
-    if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
-      refuse(fmt::format("of the id {} is {}", id, bias), "give a number, or -infinity");
-  }
-  // Where an id occurs twice, the last bias counts.
-  std::map<uint32_t, float> by_id;
-  for (const auto& [id, bias] : asked) by_id[id] = bias;
-  return {by_id.begin(), by_id.end()};
+}  // namespace
+
+BatchSequence::BatchSequence(uint64_t name, SequenceRequest asked, const Tokenizer& tokenizer,
+                             ShownPrompt shown)
+    : number(name),
+      request(std::move(asked)),
+      prompt(shown.ids.begin(), shown.ids.end()),
+      tiles(std::move(shown.tiles)),
+      identity(std::move(shown.identity)),
+      completion(tokenizer, shown.ids, request.stop,
+                 [this](std::string_view text) { piece += text; }) {}
+
+std::vector<uint32_t> BatchSequence::ids() const {
+  std::vector<uint32_t> ids = prompt;
+  const std::vector<uint32_t>& all = completion.so_far().ids;
+  ids.insert(ids.end(), all.begin() + static_cast<std::ptrdiff_t>(shifted), all.end());
+  return ids;
 }
 
-}  // namespace
+void GenerationBatch::open_slots(const SlotShape& shape, std::optional<uint64_t> memory_limit) {
+  const Capabilities& capabilities = device->capabilities();
+  context = shape.context;
+  slots = std::make_shared<SequenceSlots>(*device, language->network(), shape, memory_limit);
+  by_slot.resize(shape.slots);
+  draft_rows = shape.rows();
+  left.adapters = chosen_adapters(language->network(), std::nullopt);
+  steps_per_submission = capabilities.tuning.steps_per_submission;
+  statistics.pages = slots->pages_left();
+  statistics.page_tokens = slots->page_tokens();
+  statistics.weight_bytes = model->weight_bytes();
+  statistics.predicted_device_bytes =
+      statistics.weight_bytes +
+      SequenceSlots::predict_bytes(capabilities, language->network(), shape);
+}
 
 void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
                                  const BatchGeneratorOptions& options) {
@@ -71,84 +81,88 @@ void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<con
         "BatchGeneratorOptions::cache_tokens",
         fmt::format("is {}, and a sequence may have {}", options.cache_tokens, context),
         "give at least a context, or ask for a smaller one");
-  slots.emplace(*device, language->network(), shape, loading.memory_limit);
-  by_slot.resize(shape.slots);
-  draft_rows = options.draft_rows > 0 ? options.draft_rows : shape.slots;
+  open_slots(shape, loading.memory_limit);
+  if (options.draft_rows > 0) draft_rows = options.draft_rows;
   const uint32_t asked_steps = options.steps_per_submission;
   if (asked_steps > SequenceSlots::kMostSteps)
     throw SettingError("BatchGeneratorOptions::steps_per_submission",
                        fmt::format("is {}", asked_steps),
                        fmt::format("ask for at most {}", SequenceSlots::kMostSteps));
-  most_steps = asked_steps > 0 ? asked_steps : device->capabilities().tuning.steps_per_submission;
-  statistics.pages = slots->pages_left();
-  statistics.page_tokens = slots->page_tokens();
-  statistics.weight_bytes = model->weight_bytes();
-  statistics.predicted_device_bytes =
-      statistics.weight_bytes +
-      SequenceSlots::predict_bytes(device->capabilities(), language->network(), shape);
+  if (asked_steps > 0) steps_per_submission = asked_steps;
   if (!options.draft) return;
   if (!slots->can_draft())
     throw ModelError("draft model",
                      "is given to a model whose layers keep a state, which cannot be taken back "
                      "when a draft token is rejected",
                      "leave it out");
-  draft_model.emplace(device, options.draft, options.generator, shape, *tokenizer);
+  draft_model =
+      std::make_shared<BatchDraft>(device, options.draft, options.generator, shape, *tokenizer);
   statistics.predicted_device_bytes += draft_model->predicted_bytes();
 }
 
-std::vector<int32_t> BatchGenerator::Impl::encode(const std::string& input, bool add_special,
-                                                  bool parse_special) const {
+std::vector<int32_t> GenerationBatch::encode(const std::string& input, bool add_special,
+                                             bool parse_special) const {
   return tokenizer->encode(input, {.add_special = add_special, .parse_special = parse_special});
 }
 
-uint64_t BatchGenerator::Impl::submit(BatchRequest request) {
-  const Sampling sampling = checked(request.sampling.value_or(default_sampling(context)));
-  const LogitBiases biases = checked_biases(request.logit_bias, language->network().vocabulary);
-  const std::vector<float> adapters = chosen_adapters(language->network(), request.adapters);
+void GenerationBatch::check(const SequenceRequest& request) const {
   if (request.log_probabilities.value_or(0) > kMostLikeliest)
-    throw SettingError("BatchRequest::log_probabilities",
+    throw SettingError("log_probabilities",
                        fmt::format("asks for {} tokens", *request.log_probabilities),
                        fmt::format("ask for at most {}", kMostLikeliest));
   if (request.draft_tokens > kMostDraftTokens)
-    throw SettingError("BatchRequest::draft_tokens", fmt::format("is {}", request.draft_tokens),
+    throw SettingError("draft_tokens", fmt::format("is {}", request.draft_tokens),
                        fmt::format("ask for at most {}", kMostDraftTokens));
-  std::vector<int32_t> ids(request.prompt_ids.begin(), request.prompt_ids.end());
-  if (ids.empty())
-    ids = encode(expand_prompt(*opened, request.prompt, request.images), request.add_special,
-                 request.parse_special);
-  if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
-  if (ids.size() >= context)
-    throw ModelError(
-        "prompt",
-        fmt::format("has {} tokens, which leaves no room in a context of {}", ids.size(), context),
-        "give a shorter text, or ask for a larger context");
-  for (const int32_t id : ids) check_id(static_cast<uint32_t>(id));
-  ShownPrompt shown = show(std::move(ids), request.images);
+  if (request.steps_per_submission > SequenceSlots::kMostSteps)
+    throw SettingError("steps_per_submission", fmt::format("is {}", request.steps_per_submission),
+                       fmt::format("ask for at most {}", SequenceSlots::kMostSteps));
+}
+
+uint64_t GenerationBatch::submit(SequenceRequest request, std::vector<int32_t> prompt,
+                                 const PreparedImages& images) {
+  check(request);
+  for (const int32_t id : prompt) check_id(static_cast<uint32_t>(id));
+  ShownPrompt shown = show(std::move(prompt), images);
   Sequence sequence = std::make_unique<BatchSequence>(next_number, std::move(request), *tokenizer,
                                                       std::move(shown));
-  sequence->sampling = sampling;
-  sequence->biases = biases;
-  sequence->adapters = adapters;
-  if (sequence->request.grammar)
-    sequence->grammar =
-        completion_grammar(*sequence->request.grammar, sequence->request.ignore_end);
+  if (sequence->request.shift)
+    sequence->prompt = shifted(sequence->prompt, sequence->request.keep, context);
+  sequence->grammar = grammar_of(*sequence, 0);
   if (sequence->grammar) sequence->grammar->next();  // throws where it cannot begin
   waiting.push_back(std::move(sequence));
   ++statistics.requests;
   return next_number++;
 }
 
-bool BatchGenerator::Impl::step() {
+void GenerationBatch::cancel(uint64_t number) {
+  for (const Sequence& sequence : waiting)
+    if (sequence->number == number) sequence->cancelled = true;
+  for (const Slot& slot : by_slot)
+    if (slot.sequence && slot.sequence->number == number) slot.sequence->cancelled = true;
+}
+
+std::optional<CompletionGrammar> GenerationBatch::grammar_of(const BatchSequence& sequence,
+                                                             size_t count) const {
+  if (!sequence.request.grammar) return std::nullopt;
+  CompletionGrammar grammar =
+      completion_grammar(*sequence.request.grammar, sequence.request.ignore_end);
+  for (size_t i = 0; i < count; ++i) grammar.take(sequence.completion.so_far().ids[i]);
+  return grammar;
+}
+
+bool GenerationBatch::step() {
   bool worked = end_cancelled();
   admit();
   const auto build_seconds = [&] {
     return slots->build_seconds() + (draft_model ? draft_model->build_seconds() : 0);
   };
-  const double built = build_seconds();
+  const double built = build_seconds(), encoded = statistics.image_seconds;
   const auto start = Clock::now();
   const bool fed = feed();
   const double built_for_prompts = build_seconds();
-  if (fed) statistics.prefill_seconds += seconds_since(start) - (built_for_prompts - built);
+  if (fed)
+    statistics.prefill_seconds +=
+        seconds_since(start) - (built_for_prompts - built) - (statistics.image_seconds - encoded);
   const auto decoding = Clock::now();
   const bool decoded = decode();
   statistics.build_seconds = build_seconds();
@@ -160,7 +174,7 @@ bool BatchGenerator::Impl::step() {
   return worked || fed || decoded;
 }
 
-bool BatchGenerator::Impl::end_cancelled() {
+bool GenerationBatch::end_cancelled() {
   // Callbacks may submit and cancel other sequences, which are handled in the next step.
   std::vector<Sequence> ended;
   for (auto sequence = waiting.begin(); sequence != waiting.end();) {
@@ -178,48 +192,55 @@ bool BatchGenerator::Impl::end_cancelled() {
   return !ended.empty();
 }
 
-void BatchGenerator::Impl::admit() {
+void GenerationBatch::admit() {
   while (!waiting.empty()) {
     const auto free = std::ranges::find_if(by_slot, [](const Slot& one) { return !one.sequence; });
     if (free == by_slot.end() || !has_room(*waiting.front())) return;
     const auto slot = static_cast<uint32_t>(free - by_slot.begin());
     Sequence sequence = std::move(waiting.front());
     waiting.pop_front();
-    const uint32_t held =
-        slots->begin(slot, {.prompt = sequence->prompt,
-                            .identity = sequence->identity,
-                            .exact = !sequence->request.reuse_completions,
-                            .sampling = sequence->sampling,
-                            .stream = sequence->request.stream,
-                            .biases = sequence->biases,
-                            .adapters = sequence->adapters,
-                            .keeps_logits = sequence->request.log_probabilities.has_value()});
-    if (!std::exchange(sequence->begun, true)) {
-      statistics.prompt_tokens += sequence->prompt.size();
-      statistics.reused_tokens += held;
-      sequence->reused = held;
-    }
-    free->sequence = std::move(sequence);
-    try {
-      if (set_mask(slot)) finish(*leave(slot), GenerateEnd::kEndOfText);
-    } catch (const ModelError& error) {
-      fail(slot, error, true);
-    }
+    begin(slot, std::move(sequence));
   }
 }
 
-uint32_t BatchGenerator::Impl::expected(const BatchSequence& sequence) const {
+void GenerationBatch::begin(uint32_t slot, Sequence given) {
+  BatchSequence& sequence = *given;
+  const SequenceRequest& request = sequence.request;
+  by_slot[slot].sequence = std::move(given);
+  const uint32_t held = slots->begin(slot, {.prompt = sequence.prompt,
+                                            .identity = sequence.identity,
+                                            .exact = !request.reuse_completions,
+                                            .drafts = request.drafts(),
+                                            .sampling = request.sampling,
+                                            .stream = request.stream,
+                                            .biases = request.biases,
+                                            .adapters = request.adapters,
+                                            .keeps_logits = request.log_probabilities.has_value()});
+  if (!std::exchange(sequence.begun, true)) {
+    statistics.prompt_tokens += sequence.prompt.size();
+    statistics.reused_tokens += held;
+    sequence.reused = held;
+  }
+  try {
+    if (set_mask(slot)) finish(*leave(slot), GenerateEnd::kEndOfText);
+  } catch (const ModelError&) {
+    fail(slot, true);
+  }
+}
+
+uint32_t GenerationBatch::expected(const BatchSequence& sequence) const {
   const auto prompt = static_cast<uint32_t>(sequence.prompt.size());
-  const auto said = static_cast<uint32_t>(sequence.completion.so_far().ids.size());
   // The length of a completion without a limit is unknown.
-  uint32_t most = std::max(std::min(kExpectedCompletion, context / 2), said + 1);
-  if (sequence.request.max_new_tokens > 0) most = std::min(most, sequence.request.max_new_tokens);
+  uint32_t most = std::max(std::min(kExpectedCompletion, context / 2), sequence.said() + 1);
+  if (sequence.request.max_new_tokens > 0)
+    most =
+        std::min(most, sequence.request.max_new_tokens - static_cast<uint32_t>(sequence.shifted));
   return std::min(context - prompt, most) + prompt;
 }
 
-bool BatchGenerator::Impl::has_room(const BatchSequence& sequence) {
+bool GenerationBatch::has_room(const BatchSequence& sequence) {
   uint64_t needed = slots->pages_needed(
-      sequence.identity.empty() ? sequence.prompt : sequence.identity, sequence.adapters,
+      sequence.identity.empty() ? sequence.prompt : sequence.identity, sequence.request.adapters,
       !sequence.request.reuse_completions, expected(sequence));
   bool alone = true;
   for (uint32_t slot = 0; slot < by_slot.size(); ++slot) {
@@ -231,7 +252,7 @@ bool BatchGenerator::Impl::has_room(const BatchSequence& sequence) {
   return alone || needed <= slots->pages_left();
 }
 
-bool BatchGenerator::Impl::make_room(uint32_t slot, uint32_t tokens) {
+bool GenerationBatch::make_room(uint32_t slot, uint32_t tokens) {
   while (!slots->reserve(slot, tokens)) {
     uint32_t last = slot;
     for (uint32_t other = 0; other < by_slot.size(); ++other)
@@ -244,19 +265,29 @@ bool BatchGenerator::Impl::make_room(uint32_t slot, uint32_t tokens) {
   return true;
 }
 
-void BatchGenerator::Impl::preempt(uint32_t slot) {
+void GenerationBatch::preempt(uint32_t slot) {
   Sequence sequence = leave(slot);
   ++statistics.preemptions;
-  sequence->replayed = 0;
-  if (sequence->grammar)
-    sequence->grammar =
-        completion_grammar(*sequence->request.grammar, sequence->request.ignore_end);
+  sequence->replayed = sequence->shifted;
+  sequence->grammar = grammar_of(*sequence, sequence->shifted);
   const auto before = std::ranges::find_if(
       waiting, [&](const Sequence& other) { return other->number > sequence->number; });
   waiting.insert(before, std::move(sequence));
 }
 
-std::optional<uint32_t> BatchGenerator::Impl::next_prompt() {
+void GenerationBatch::shift(uint32_t slot) {
+  Sequence sequence = leave(slot);
+  const Generation& so_far = sequence->completion.so_far();
+  std::vector<uint32_t> all = so_far.prompt_ids;
+  all.insert(all.end(), so_far.ids.begin(), so_far.ids.end());
+  sequence->prompt = shifted(all, sequence->request.keep, context);
+  sequence->shifted = so_far.ids.size();
+  // Random numbers follow from the number of tokens, which falls at a context shift.
+  ++sequence->request.stream;
+  begin(slot, std::move(sequence));
+}
+
+std::optional<uint32_t> GenerationBatch::next_prompt() {
   constexpr uint64_t kTurnOfOldest = 4;
   const bool oldest = ++parts % kTurnOfOldest == 0;
   std::optional<uint32_t> best;
@@ -271,7 +302,7 @@ std::optional<uint32_t> BatchGenerator::Impl::next_prompt() {
   return best;
 }
 
-bool BatchGenerator::Impl::feed() {
+bool GenerationBatch::feed() {
   const std::optional<uint32_t> next = next_prompt();
   if (!next) return false;
   const uint32_t slot = *next;
@@ -279,7 +310,7 @@ bool BatchGenerator::Impl::feed() {
   BatchSequence& sequence = *own.sequence;
   // Another sequence may have prefilled a common prefix meanwhile.
   const uint32_t before = slots->length(slot), held = slots->adopt(slot);
-  const bool first = sequence.replayed == sequence.completion.so_far().ids.size();
+  const bool first = sequence.completion.so_far().ids.empty();
   statistics.reused_tokens += first ? held - before : 0;
   sequence.reused += first ? held - before : 0;
   const auto size = static_cast<uint32_t>(sequence.prompt.size()), chunk = slots->shape().chunk;
@@ -291,24 +322,24 @@ bool BatchGenerator::Impl::feed() {
   own.decodes = done == size;
   const SequenceSlots::Choice choice =
       slots->feed(slot, fed, own.decodes, given_rows(sequence, held));
-  if (sequence.request.on_prompt && done > sequence.prompt_told)
+  if (sequence.request.on_prompt && done > sequence.prompt_told && sequence.shifted == 0)
     sequence.request.on_prompt(done, size);
   sequence.prompt_told = std::max<size_t>(sequence.prompt_told, done);
   if (own.decodes) take(slot, choice);
   return true;
 }
 
-void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choice) {
+void GenerationBatch::take(uint32_t slot, const SequenceSlots::Choice& choice) {
   BatchSequence& sequence = *by_slot[slot].sequence;
   if (!choice) {
     try {
       slots->refuse(slot);
-    } catch (const LogitsError& error) {
-      fail(slot, error, false);
+    } catch (const LogitsError&) {
+      fail(slot, false);
     }
     return;
   }
-  if (sequence.replayed < sequence.completion.so_far().ids.size()) {
+  if (sequence.replays()) {
     replay(slot, *choice);
     return;
   }
@@ -316,8 +347,8 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
   try {
     if (sequence.grammar) sequence.grammar->take(*choice);
     complete = set_mask(slot);
-  } catch (const ModelError& error) {
-    fail(slot, error, true);
+  } catch (const ModelError&) {
+    fail(slot, true);
     return;
   }
   const bool ends = !sequence.request.ignore_end && std::ranges::binary_search(this->ends, *choice);
@@ -344,13 +375,16 @@ void BatchGenerator::Impl::take(uint32_t slot, const SequenceSlots::Choice& choi
     end = GenerateEnd::kEndOfText;
   } else if (sequence.request.max_new_tokens > 0 && tokens >= sequence.request.max_new_tokens) {
     end = GenerateEnd::kTokenLimit;
-  } else if (slots->length(slot) >= context) {
+  } else if (slots->length(slot) >= context && !sequence.request.shift) {
     end = GenerateEnd::kContextFull;
   }
-  if (end) finish(*leave(slot), *end);
+  if (end)
+    finish(*leave(slot), *end);
+  else if (slots->length(slot) >= context)
+    shift(slot);
 }
 
-void BatchGenerator::Impl::replay(uint32_t slot, uint32_t choice) {
+void GenerationBatch::replay(uint32_t slot, uint32_t choice) {
   BatchSequence& sequence = *by_slot[slot].sequence;
   const uint32_t said = sequence.completion.so_far().ids[sequence.replayed++];
   // The choice is the same, except where keys and values of the prompt came from another
@@ -359,12 +393,12 @@ void BatchGenerator::Impl::replay(uint32_t slot, uint32_t choice) {
   try {
     if (sequence.grammar) sequence.grammar->take(said);
     set_mask(slot);
-  } catch (const ModelError& error) {
-    fail(slot, error, true);
+  } catch (const ModelError&) {
+    fail(slot, true);
   }
 }
 
-bool BatchGenerator::Impl::set_mask(uint32_t slot) {
+bool GenerationBatch::set_mask(uint32_t slot) {
   std::optional<CompletionGrammar>& grammar = by_slot[slot].sequence->grammar;
   if (!grammar) return false;
   const std::optional<std::span<const uint32_t>> mask = grammar->next();
@@ -372,21 +406,25 @@ bool BatchGenerator::Impl::set_mask(uint32_t slot) {
   return !mask;
 }
 
-void BatchGenerator::Impl::fail(uint32_t slot, const Error& error, bool keep) {
+void GenerationBatch::fail(uint32_t slot, bool keep) {
   const Sequence lost = leave(slot, keep);
   ++statistics.ended;
-  if (lost->request.on_error) lost->request.on_error(error);
+  if (lost->request.on_error) lost->request.on_error(std::current_exception());
 }
 
-BatchGenerator::Impl::Sequence BatchGenerator::Impl::leave(uint32_t slot, bool keep) {
+GenerationBatch::Sequence GenerationBatch::leave(uint32_t slot, bool keep) {
   Slot& own = by_slot[slot];
+  const std::span<const uint32_t> ids = slots->tokens(slot);
+  left = {.ids = keep ? std::vector<uint32_t>(ids.begin(), ids.end()) : std::vector<uint32_t>(),
+          .identity = own.sequence->identity,
+          .adapters = own.sequence->request.adapters};
   slots->end(slot, keep);
   if (draft_model) draft_model->end(slot);
   own.decodes = false;
   return std::move(own.sequence);
 }
 
-void BatchGenerator::Impl::finish(BatchSequence& sequence, GenerateEnd end) {
+void GenerationBatch::finish(BatchSequence& sequence, GenerateEnd end) {
   const bool cancelled = end == GenerateEnd::kCancelled;
   ++(cancelled ? statistics.cancelled : statistics.ended);
   sequence.piece.clear();
@@ -394,7 +432,8 @@ void BatchGenerator::Impl::finish(BatchSequence& sequence, GenerateEnd end) {
   generation.reused_tokens = std::min<uint64_t>(sequence.reused, sequence.prompt.size());
   generation.draft_tokens = sequence.draft_tokens;
   generation.accepted_tokens = sequence.accepted;
-  if (sequence.request.on_end) sequence.request.on_end(generation, sequence.piece);
+  generation.left_out = generation.prompt_ids.size() + sequence.shifted - sequence.prompt.size();
+  if (sequence.request.on_end) sequence.request.on_end(std::move(generation), sequence.piece);
 }
 
 }  // namespace mulciber

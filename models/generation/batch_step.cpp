@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/generation/batch_generator_impl.h"
-#include "models/generation/draft_check.h"
+#include "models/generation/decoding.h"
+#include "models/generation/generation_batch.h"
+#include "models/generation/prompt_lookup.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
 
-void BatchGenerator::Impl::close_ranks() {
+void GenerationBatch::close_ranks() {
   const auto count = static_cast<uint32_t>(std::ranges::count_if(by_slot, &Slot::decodes));
   const uint32_t wanted = slots->step_slots(count);
   uint32_t free = 0;
@@ -22,7 +23,7 @@ void BatchGenerator::Impl::close_ranks() {
   }
 }
 
-bool BatchGenerator::Impl::decode() {
+bool GenerationBatch::decode() {
   // The oldest come first: the newest are preempted.
   std::vector<uint32_t> decoding;
   for (uint32_t slot = 0; slot < by_slot.size(); ++slot)
@@ -36,48 +37,52 @@ bool BatchGenerator::Impl::decode() {
     if (by_slot[slot].decodes) decoding.push_back(slot);
   if (decoding.empty()) return false;
   const std::vector<SequenceSlots::Draft> drafts = drafts_to_verify(decoding);
-  const uint32_t count = drafts.empty() ? steps_together(decoding) : 1;
+  const auto [count, together] = drafts.empty() ? steps_ahead(decoding) : Steps();
   const std::vector<SequenceSlots::Choice> choices =
-      count > 1 ? slots->steps(decoding, count) : slots->step(decoding, drafts);
+      count > 1 ? slots->steps(decoding, count, together) : slots->step(decoding, drafts);
   statistics.steps += count;
   statistics.row_steps += uint64_t{count} * decoding.size();
   for (size_t i = 0; i < decoding.size(); ++i) {
     const uint32_t slot = decoding[i];
     take(slot, choices[i]);
-    for (uint32_t step = 1; step < count && by_slot[slot].decodes; ++step)
+    for (uint32_t step = 1; step < count && by_slot[slot].decodes; ++step) {
+      if (by_slot[slot].sequence->cancelled) break;
       take(slot, slots->follow(slot).value());
+    }
   }
   for (const SequenceSlots::Draft& some : drafts) follow(some);
   return true;
 }
 
-uint32_t BatchGenerator::Impl::steps_together(std::span<const uint32_t> decoding) {
+GenerationBatch::Steps GenerationBatch::steps_ahead(std::span<const uint32_t> decoding) {
   const bool prefills =
       std::ranges::any_of(by_slot, [](const Slot& one) { return one.sequence && !one.decodes; });
-  if (most_steps == 1 || prefills || !waiting.empty()) return 1;
-  uint32_t count = most_steps;
+  if (prefills || !waiting.empty()) return {};
+  uint32_t together = SequenceSlots::kMostSteps, most = UINT32_MAX;
   for (const uint32_t slot : decoding) {
     const BatchSequence& sequence = *by_slot[slot].sequence;
-    const BatchRequest& request = sequence.request;
+    const SequenceRequest& request = sequence.request;
     const auto said = static_cast<uint32_t>(sequence.completion.so_far().ids.size());
-    const bool drafts = request.prompt_lookup > 0 || (draft_model && request.draft);
-    const bool replays = sequence.replayed < said;
-    if (sequence.grammar || request.log_probabilities || drafts || replays) return 1;
-    count = std::min(count, context - slots->length(slot));
-    if (request.max_new_tokens > 0) count = std::min(count, request.max_new_tokens - said);
+    if (sequence.grammar || request.log_probabilities || request.drafts() || sequence.replays())
+      return {};
+    together = std::min(together, request.steps_per_submission > 0 ? request.steps_per_submission
+                                                                   : steps_per_submission);
+    most = std::min(most, context - slots->length(slot));
+    if (request.max_new_tokens > 0) most = std::min(most, request.max_new_tokens - said);
   }
+  const Steps steps = {std::min(steps_at_once(*device, together), most), together};
   // Where pages are scarce, no sequence is preempted for later steps.
-  const bool fits =
-      std::ranges::all_of(decoding, [&](uint32_t slot) { return slots->reserve(slot, count); });
-  return fits ? count : 1;
+  const bool fits = std::ranges::all_of(
+      decoding, [&](uint32_t slot) { return slots->reserve(slot, steps.count); });
+  return fits ? steps : Steps();
 }
 
-uint32_t BatchGenerator::Impl::most_draft_tokens(uint32_t slot) const {
+uint32_t GenerationBatch::most_draft_tokens(uint32_t slot) const {
   const BatchSequence& sequence = *by_slot[slot].sequence;
-  const BatchRequest& request = sequence.request;
+  const SequenceRequest& request = sequence.request;
   const std::vector<uint32_t>& said = sequence.completion.so_far().ids;
   // During replay there are no draft tokens: the sequence need not choose now what it replays.
-  if (sequence.replayed < said.size()) return 0;
+  if (sequence.replays()) return 0;
   uint32_t most = request.draft_tokens > 0 ? request.draft_tokens : kMostDraftTokens;
   // One more token is chosen behind the draft tokens.
   most = std::min(most, context - slots->length(slot) - 1);
@@ -86,16 +91,9 @@ uint32_t BatchGenerator::Impl::most_draft_tokens(uint32_t slot) const {
   return most;
 }
 
-std::vector<std::vector<uint32_t>> BatchGenerator::Impl::draft_tokens_behind(
+std::vector<std::vector<uint32_t>> GenerationBatch::draft_tokens_behind(
     std::span<const uint32_t> decoding, size_t rows) {
   std::vector<std::vector<uint32_t>> found(decoding.size());
-  const auto ids_of = [&](uint32_t slot) {
-    const BatchSequence& sequence = *by_slot[slot].sequence;
-    std::vector<uint32_t> ids = sequence.prompt;
-    ids.insert(ids.end(), sequence.completion.so_far().ids.begin(),
-               sequence.completion.so_far().ids.end());
-    return ids;
-  };
   if (draft_model) {
     std::vector<BatchDraft::Sequence> sequences;
     std::vector<size_t> numbers;
@@ -107,11 +105,11 @@ std::vector<std::vector<uint32_t>> BatchGenerator::Impl::draft_tokens_behind(
       // The draft model sees no images.
       if (!sequence.request.draft || !sequence.tiles.empty() || most == 0) continue;
       sequences.push_back({.slot = decoding[i],
-                           .ids = ids_of(decoding[i]),
+                           .ids = sequence.ids(),
                            .most = most,
-                           .sampling = sequence.sampling,
+                           .sampling = sequence.request.sampling,
                            .stream = sequence.request.stream,
-                           .biases = sequence.biases});
+                           .biases = sequence.request.biases});
       numbers.push_back(i);
     }
     std::vector<std::vector<uint32_t>> drafted = draft_model->draft(sequences);
@@ -122,16 +120,19 @@ std::vector<std::vector<uint32_t>> BatchGenerator::Impl::draft_tokens_behind(
     sequence.by_draft = !found[i].empty();
     if (sequence.by_draft || sequence.request.prompt_lookup == 0) continue;
     if (const uint32_t most = most_draft_tokens(decoding[i]); most > 0)
-      found[i] = prompt_lookup(ids_of(decoding[i]), sequence.request.prompt_lookup, most);
+      found[i] = prompt_lookup(sequence.ids(), sequence.request.prompt_lookup, most);
   }
   return found;
 }
 
-std::vector<SequenceSlots::Draft> BatchGenerator::Impl::drafts_to_verify(
+std::vector<SequenceSlots::Draft> GenerationBatch::drafts_to_verify(
     std::span<const uint32_t> decoding) {
   std::vector<uint32_t> rows;
   for (uint32_t slot = 0; slot < by_slot.size() && rows.size() < draft_rows; ++slot)
     if (!by_slot[slot].sequence) rows.push_back(slot);
+  for (uint32_t row = slots->shape().slots; row < slots->shape().rows() && rows.size() < draft_rows;
+       ++row)
+    rows.push_back(row);
   std::vector<SequenceSlots::Draft> drafts;
   if (rows.empty() || !slots->can_draft()) return drafts;
   const std::vector<std::vector<uint32_t>> found = draft_tokens_behind(decoding, rows.size());
@@ -160,7 +161,7 @@ std::vector<SequenceSlots::Draft> BatchGenerator::Impl::drafts_to_verify(
   return drafts;
 }
 
-void BatchGenerator::Impl::set_masks(SequenceSlots::Draft& draft) const {
+void GenerationBatch::set_masks(SequenceSlots::Draft& draft) const {
   const std::optional<CompletionGrammar>& own = by_slot[draft.slot].sequence->grammar;
   if (!own) return;
   CompletionGrammar grammar = *own;
@@ -179,7 +180,7 @@ void BatchGenerator::Impl::set_masks(SequenceSlots::Draft& draft) const {
   draft.rows.resize(draft.masks.size());
 }
 
-void BatchGenerator::Impl::follow(const SequenceSlots::Draft& draft) {
+void GenerationBatch::follow(const SequenceSlots::Draft& draft) {
   const uint32_t slot = draft.slot;
   size_t taken = 0;
   while (by_slot[slot].decodes) {

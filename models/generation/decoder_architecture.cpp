@@ -8,6 +8,7 @@
 #include "models/core/device_weights.h"
 #include "models/families/registry.h"
 #include "models/generation/decoder_model.h"
+#include "models/generation/sequence_decoding.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -111,8 +112,8 @@ MemoryPrediction predict_decoder_memory(const Capabilities& device, const Checkp
   PlannedWeights weights(segments);
   const DecoderNetwork network =
       decoder_network(config, weights, context, network_types(device, options, adapters.get()));
-  predicted.context_bytes =
-      SequenceBatch::predict_bytes(device, network, {options.sequences, context});
+  predicted.context_bytes = SequenceSlots::predict_bytes(
+      device, network, conversation_slots(device, network, options.sequences, context));
   uint64_t token_bytes = 0, state_bytes = 0;
   for (const LayerCache& cache : layer_caches(network))
     (cache.keeps_tokens() ? token_bytes : state_bytes) += cache.bytes(1);

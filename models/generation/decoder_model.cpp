@@ -9,6 +9,7 @@
 #include "models/core/padded_ids.h"
 #include "models/families/registry.h"
 #include "models/generation/decoding.h"
+#include "models/generation/sequence_decoding.h"
 #include "models/generation/traced_pass.h"
 #include "mulciber/error.h"
 
@@ -229,14 +230,14 @@ NamedArrays DecoderModel::search(const NamedArrays& inputs, const GenerationConf
     throw ModelError(
         family_ + " input `input_ids`",
         "asks for several rows, beams or results: one is what a decoder-only search gives", "");
-  SequenceRequest request = {.prompts = {ids.ids}};
-  request.max_new_tokens = static_cast<uint32_t>(
-      config.max_new_tokens.value_or(static_cast<int32_t>(network_.context - ids.length)));
-  for (int32_t stop : config.eos) request.stops.push_back(static_cast<uint32_t>(stop));
-  const uint32_t context = std::min(ids.length + request.max_new_tokens, network_.context);
-  SequenceBatch batch(device_, network_, {1, context}, memory_limit_);
-  const SequenceResult result = batch.generate(request);
-  const std::vector<uint32_t>& found = result.rows[0].ids;
+  DecodingOptions options = {.max_new_tokens = static_cast<uint32_t>(config.max_new_tokens.value_or(
+                                 static_cast<int32_t>(network_.context - ids.length)))};
+  for (int32_t stop : config.eos) options.stops.push_back(static_cast<uint32_t>(stop));
+  const uint32_t context = std::min(ids.length + options.max_new_tokens, network_.context);
+  SequenceSlots slots(device_, network_,
+                      conversation_slots(device_.capabilities(), network_, 1, context),
+                      memory_limit_);
+  const std::vector<uint32_t> found = decode_sequence(slots, 0, {.prompt = ids.ids}, options).ids;
   return {{"output_ids", {{1, found.size()}, {found.begin(), found.end()}}}};
 }
 

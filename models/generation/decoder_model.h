@@ -7,7 +7,7 @@
 #include "models/generation/decoder_architecture.h"
 #include "models/generation/decoder_vectors.h"
 #include "models/generation/language_model.h"
-#include "models/generation/sequence_batch.h"
+#include "models/generation/sequence_slots.h"
 
 namespace mulciber {
 

@@ -20,6 +20,16 @@ Tensor last_tokens(ProgramBuilder& builder, const Tensor& x, const BatchLayout& 
 
 }  // namespace
 
+uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room) {
+  uint32_t best = 1;
+  for (const uint32_t length : kPassLengths) {
+    if (length > longest || length > room) break;
+    best = length;
+    if (length >= tokens) break;
+  }
+  return best;
+}
+
 std::optional<AdapterScales> adapter_scales(const BatchLayout& layout,
                                             const BatchTensors& tensors) {
   if (!layout.adapter_scales) return std::nullopt;

@@ -7,6 +7,8 @@ namespace mulciber {
 
 /// Lengths of a pass, so that few programs serve all prompts.
 constexpr uint32_t kPassLengths[] = {1, 8, 16, 32, 64, 128, 256, 512};
+/// The shortest of them that takes `tokens`, or else the longest within `longest` and `room`.
+uint32_t pass_length(uint32_t tokens, uint32_t longest, uint32_t room);
 
 enum class PassOutput {
   kCache,   // updates caches or states alone

@@ -125,6 +125,10 @@ uint32_t steps_in_flight(Device& device) {
   return device.profiler() ? 1 : device.capabilities().tuning.steps_in_flight;
 }
 
+uint32_t steps_at_once(Device& device, uint32_t together) {
+  return steps_in_flight(device) > 1 ? together * steps_in_flight(device) : together;
+}
+
 StepLoopResult run_steps(Device& device, Program& step, const StepLoop& loop) {
   StepLoopResult result;
   struct Submitted {

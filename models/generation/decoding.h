@@ -75,6 +75,9 @@ struct StepLoopResult {
 };
 /// Steps to keep in flight on a device: Tuning::steps_in_flight, and one while nodes are timed.
 uint32_t steps_in_flight(Device& device);
+/// Decode steps of a sequence in slots that are submitted at once, `together` in one submission:
+/// the CPU takes the tokens of a submission while the next ones run.
+uint32_t steps_at_once(Device& device, uint32_t together);
 
 /// Replays `step` until the search is finished or cancelled, or most_steps are done. Returns with
 /// no step in flight.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/adapters/adapters.h"
 #include "models/core/frame_task.h"
 #include "models/generation/completion.h"
 #include "models/generation/completion_grammar.h"
@@ -30,10 +31,8 @@ struct GenerationTask::Work {
   GenerateOptions options;
   std::optional<Completion> completion;
   std::vector<uint32_t> stops;
-  std::vector<CompletionGrammar> grammars;  // the request's, if it has one
-  std::atomic<bool> stop{false};            // a stop text was found, or the application cancelled
+  std::optional<CompletionGrammar> grammar;
   bool cancelled = false;
-  uint32_t tokens = 0;                    // in prompt and completion
   std::unique_ptr<SequenceTask> started;  // until the task has it
   SequenceTask* sequence = nullptr;
   std::optional<Generation> result;
@@ -43,9 +42,12 @@ struct GenerationTask::Work {
   /// Throws ModelError where the prompt leaves no room in the context.
   static EncodedPrompt encode(const TextGenerator::Impl& impl,
                               const std::vector<PromptPart>& prompt, const GenerateOptions& wanted);
-  void look() {
-    if (options.cancel && options.cancel->load()) stop = cancelled = true;
+  bool look() {
+    if (options.cancel && options.cancel->load()) cancelled = true;
+    return !cancelled;
   }
+  /// Why the sequence ended.
+  GenerateEnd end() const;
 };
 
 namespace {
@@ -70,7 +72,7 @@ RowRing row_ring(const ApplicationBuffer& to, uint32_t columns, const char* what
 EncodedPrompt GenerationTask::Work::encode(const TextGenerator::Impl& impl,
                                            const std::vector<PromptPart>& prompt,
                                            const GenerateOptions& wanted) {
-  impl.batch->require_free();
+  impl.slots->require_free();
   EncodedPrompt encoded;
   GenerateOptions options = wanted;
   const uint64_t row_bytes =
@@ -119,35 +121,49 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
   if (options.shift || options.attention)
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
                        "is asked for of a task", "generate() such texts whole");
+  if (impl.slots->shape().slots != 1)
+    throw SettingError("sequences", "is more than 1", "run such batches whole");
   const EncodedPrompt encoded = encode(impl, prompt, options);
   completion.emplace(*impl.tokenizer, encoded.last, options.stop, options.on_text);
   completion->set_prompt(encoded.ids);
-  tokens = static_cast<uint32_t>(encoded.ids.size());
-  SequenceRequest request = impl.request(options);
-  stops = request.stops;
-  impl.set_grammars(request, options, 1, grammars);
-  request.cancel = &stop;
-  request.on_prompt = [this](size_t done, size_t total) {
-    look();
-    if (options.on_prompt) options.on_prompt(done, total);
-  };
-  request.on_token = [this](uint32_t, uint32_t id) {
-    look();
-    if (stop) return;
-    ++tokens;
-    if (!completion->push(id, std::ranges::binary_search(stops, id))) stop = true;
-  };
+  const SequenceRequest asked = impl.request(options, encoded.last);
+  if (!options.ignore_end) stops = impl.ends;
+  if (asked.grammar) grammar = impl.completion_grammar(*asked.grammar, options.ignore_end);
   const DecoderNetwork& network = impl.language->network();
   const SequenceOutputs rings = {
       row_ring(outputs.logits, network.vocabulary, "GenerationOutputs::logits"),
       row_ring(outputs.states, static_cast<uint32_t>(network.embedding.table.shape.columns()),
                "GenerationOutputs::states")};
-  request.states = rings.states.rows > 0;
-  const uint32_t reused = impl.reuse(request, encoded.ids);
-  request.embeddings = encoded.embeddings;
-  for (PromptRows& rows : request.embeddings) rows.first -= reused;
-  started = impl.batch->start(std::move(request), rings);
+  SequenceTaskRequest request = {
+      .prompt = encoded.ids,
+      .embeddings = encoded.embeddings,
+      .sampling = asked.sampling,
+      .adapters = asked.adapters,
+      .max_new_tokens = asked.max_new_tokens > 0 ? asked.max_new_tokens : impl.context,
+      .stops = stops,
+      .grammar = grammar ? &*grammar : nullptr,
+      .on_prompt =
+          [this](size_t done, size_t total) {
+            look();
+            if (options.on_prompt) options.on_prompt(done, total);
+          },
+      .on_token =
+          [this](uint32_t id) {
+            return look() && completion->push(id, std::ranges::binary_search(stops, id)) && look();
+          }};
+  started = std::make_unique<SequenceTask>(impl.slots, std::move(request), rings);
   sequence = started.get();
+}
+
+GenerateEnd GenerationTask::Work::end() const {
+  const Generation& found = completion->so_far();
+  const bool ended = !found.ids.empty() && std::ranges::binary_search(stops, found.ids.back());
+  const bool limit = options.max_new_tokens > 0 && found.ids.size() >= options.max_new_tokens;
+  const bool full = found.prompt_ids.size() + found.ids.size() > generator->context;
+  if (ended) return GenerateEnd::kEndOfText;
+  if (limit) return GenerateEnd::kTokenLimit;
+  // A grammar that allows nothing more ends the text too.
+  return full ? GenerateEnd::kContextFull : GenerateEnd::kEndOfText;
 }
 
 GenerationTask::GenerationTask(TextGenerator& generator, const std::string& prompt,
@@ -162,24 +178,24 @@ GenerationTask::GenerationTask(TextGenerator& generator, const std::vector<Promp
 GenerationTask::GenerationTask(std::unique_ptr<Work> work)
     : FrameTask([&work] {
         const auto& impl = *work->generator;
-        // The batch reads the model's weights, and goes first.
+        // The slots read the model's weights, and go first.
         auto used =
-            std::make_shared<std::pair<std::shared_ptr<Model>, std::shared_ptr<SequenceBatch>>>(
-                impl.model, impl.batch);
+            std::make_shared<std::pair<std::shared_ptr<Model>, std::shared_ptr<SequenceSlots>>>(
+                impl.model, impl.slots);
         return std::make_unique<Impl>(impl.device, work->generator, std::move(work->started),
                                       std::move(used));
       }()),
       work_(std::move(work)) {}
 
 GenerationTask::~GenerationTask() {
-  // result() cuts the batch to what was computed, whether or not anybody asked for it.
+  // result() leaves in the cache what was computed, whether or not anybody asked for it.
   if (work_->result || !done()) return;
   // What the callback uses may be gone.
   work_->completion->mute();
   try {
     result();
   } catch (const Error&) {
-    // The batch is empty then.
+    // Nothing is left in the cache then.
   }
 }
 
@@ -205,11 +221,13 @@ Generation GenerationTask::result() {
   if (work_->result) return *work_->result;
   if (!done())
     throw SettingError("GenerationTask", "is not done", "ask for its result when done() says so");
-  const SequenceResult found = work_->sequence->finish();
   TextGenerator::Impl& impl = *work_->generator;
-  impl.batch->truncate(0, work_->tokens);
-  work_->result = work_->completion->finish(
-      end_of(found.rows[0].end, work_->options.max_new_tokens == 0), work_->cancelled);
+  const std::span<const uint32_t> held = impl.slots->tokens(0);
+  impl.left.ids.assign(held.begin(), held.end());
+  impl.left.identity.clear();
+  impl.left.adapters = chosen_adapters(impl.language->network(), work_->options.adapters);
+  work_->sequence->finish();
+  work_->result = work_->completion->finish(work_->end(), work_->cancelled);
   return *work_->result;
 }
 

@@ -90,6 +90,11 @@ void KeptPages::release(KeptPage& page) {
   idle_.insert({page.used, &page});
 }
 
+void KeptPages::forget(KeptPage& page) {
+  release(page);
+  if (page.users == 0) free_page(page);
+}
+
 KeptPage* KeptPages::keep(KeptPage* before, std::span<const uint32_t> tokens, uint32_t exact,
                           uint32_t page) {
   KeptPage& parent = before != nullptr ? *before : root_;

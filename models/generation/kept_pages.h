@@ -68,6 +68,8 @@ class KeptPages {
 
   void hold(KeptPage& page);
   void release(KeptPage& page);
+  /// Releases a page, and frees it where it has no other user.
+  void forget(KeptPage& page);
   /// Adds a sequence's page to the tree behind `before` (nullptr: at the root). Returns the page
   /// that holds these tokens from now on, with the sequence as its user: the given one or, where
   /// the tokens were kept already, the page that holds them, and the given one is freed. nullptr:

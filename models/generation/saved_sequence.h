@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoints/checkpoint.h"
-#include "models/generation/sequence_batch.h"
+#include "models/generation/sequence_slots.h"
 
 namespace mulciber {
 

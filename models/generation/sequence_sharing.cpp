@@ -6,6 +6,7 @@
 
 #include "models/core/device_weights.h"
 #include "runtime/buffer_part.h"
+#include "runtime/device_copy.h"
 
 namespace mulciber {
 namespace {
@@ -19,7 +20,7 @@ static_assert(1 << kTokenBits == SequenceSlots::kIdentities);
 }  // namespace
 
 void SequenceSlots::push_table(uint32_t slot) {
-  const uint64_t row = state_.layout().pages->count / shape_.slots;
+  const uint64_t row = state_.layout().pages->count / shape_.rows();
   const ControlArray<uint32_t> own = state_.layout().pages->part(slot * row, row);
   state_.words().fill(own, 0);
   state_.words().set(own, pages_.table(slot));
@@ -39,20 +40,24 @@ std::vector<uint32_t> SequenceSlots::keys(std::span<const uint32_t> tokens, uint
   std::vector<uint32_t> keys;
   if (mix == kUnsharedMix || !state_.rewinds()) return keys;
   for (const uint32_t token : tokens) {
-    // A token without a number cannot be shared, and then none of these tokens is.
-    if (token >= kIdentities) return {};
+    // A token without a number cannot be shared, and so none behind it.
+    if (token >= kIdentities) break;
     keys.push_back(token | mix << kTokenBits);
   }
   return keys;
 }
 
-std::vector<uint32_t> SequenceSlots::keys(uint32_t slot, uint32_t tokens) const {
+std::vector<uint32_t> SequenceSlots::told(uint32_t slot, uint32_t tokens) const {
   const auto history =
       state_.words().values(state_.layout().state.history_of(slot).part(0, tokens));
   std::vector<uint32_t> told(history.begin(), history.end());
   const auto count = std::min<size_t>(tokens, identity_[slot].size());
   std::copy_n(identity_[slot].begin(), count, told.begin());
-  return keys(told, mix_[slot]);
+  return told;
+}
+
+std::vector<uint32_t> SequenceSlots::keys(uint32_t slot, uint32_t tokens) const {
+  return keys(told(slot, tokens), mix_[slot]);
 }
 
 uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> identity,
@@ -63,6 +68,7 @@ uint32_t SequenceSlots::pages_needed(std::span<const uint32_t> identity,
 uint32_t SequenceSlots::adopt(uint32_t slot) {
   const SampleStateLayout& state = state_.layout().state;
   const uint32_t held = length(slot);
+  if (!reuses_[slot]) return held;
   // The last token is fed in any case: its logits are needed.
   const uint32_t most = state_.words().get(state.counts, slot) - 1;
   SlotPages::Copy copy;
@@ -73,7 +79,10 @@ uint32_t SequenceSlots::adopt(uint32_t slot) {
     if (state_.caches()[layer].keeps_tokens())
       copies.push_back({state_.cached_in_page(layer, copy.from, copy.tokens),
                         state_.cached_in_page(layer, copy.to, copy.tokens)});
-  if (!copies.empty()) mulciber::copy(state_.device(), copies);
+  if (!copies.empty()) {
+    settle();
+    mulciber::copy(state_.device(), copies);
+  }
   push_table(slot);
   state_.words().set(state.positions, slot, now);
   changed_ = true;
@@ -91,6 +100,7 @@ bool SequenceSlots::reserve(uint32_t slot, uint32_t tokens) {
 }
 
 void SequenceSlots::exchange_states(uint32_t a, uint32_t b) {
+  settle();
   std::vector<DeviceCopy> copies;
   for (size_t layer = 0; layer < state_.caches().size(); ++layer) {
     if (state_.caches()[layer].keeps_tokens()) continue;
@@ -148,6 +158,8 @@ void SequenceSlots::exchange(uint32_t a, uint32_t b) {
   exchange_flags(keeps_logits_);
   exchange_flags(masked_);
   exchange_flags(exact_);
+  exchange_flags(reuses_);
+  exchange_flags(drafts_);
   push_sequence(a);
   push_sequence(b);
   changed_ = true;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "models/core/device_weights.h"
 #include "models/generation/not_finite.h"
-#include "models/generation/sequence_run.h"
 #include "mulciber/error.h"
 #include "runtime/recorder.h"
 
@@ -22,6 +22,20 @@ constexpr uint32_t kPagePositions = 32;
 /// Prefill passes are whole pages, so that each page can be shared once it is computed.
 uint32_t page_positions(const SlotShape& shape) { return std::min(kPagePositions, shape.chunk); }
 
+/// The bytes of each state of which one slot has a copy.
+std::vector<uint64_t> kept_states(const DecoderNetwork& network, const SlotShape& shape) {
+  std::vector<uint64_t> bytes;
+  if (shape.slots != 1) return bytes;
+  for (const LayerCache& cache : layer_caches(network))
+    if (!cache.keeps_tokens()) bytes.push_back(cache.bytes(1));
+  return bytes;
+}
+
+/// Bytes through which two slots exchange the states of a layer.
+uint64_t exchanged_bytes(const DecoderNetwork& network, const SlotShape& shape) {
+  return shape.slots > 1 ? largest_state(layer_caches(network)) : 0;
+}
+
 [[noreturn]] void refuse_room() {
   throw ModelError("keys and values", "have no page left", "end a sequence before");
 }
@@ -29,7 +43,7 @@ uint32_t page_positions(const SlotShape& shape) { return std::min(kPagePositions
 }  // namespace
 
 BatchShape SequenceSlots::batch_of(const SlotShape& shape) {
-  BatchShape batch = {shape.slots, shape.context, shape.biases, page_positions(shape)};
+  BatchShape batch = {shape.rows(), shape.context, shape.biases, page_positions(shape)};
   const uint64_t row = batch.row_pages();
   const uint64_t wanted = (shape.tokens + batch.page - 1) / batch.page;
   // One page more takes what nobody reads.
@@ -62,51 +76,52 @@ BatchLayout SequenceSlots::plan(const DecoderNetwork& network, const SlotShape& 
 
 std::vector<RowsPass> SequenceSlots::planned_passes(const DecoderNetwork& network,
                                                     const SlotShape& shape) {
-  const uint32_t slots = shape.slots;
+  const uint32_t slots = shape.slots, rows = shape.rows();
   return {{0, slots, slots, {.length = 1, .raw_logits = true}},
-          {0, slots, slots, {.length = 1, .raw_logits = true, .shares_rows = true}},
+          {0, rows, rows, {.length = 1, .raw_logits = true, .shares_rows = true}},
           {0, 1, 1, {.length = shape.chunk, .raw_logits = true, .mixed = network.sees}}};
 }
 
 SequenceSlots::SequenceSlots(Device& device, const DecoderNetwork& network, const SlotShape& shape,
-                             uint64_t memory_limit)
+                             std::optional<uint64_t> memory_limit)
     : shape_(shape),
       state_([&] {
-        require_memory(device, predict_bytes(device.capabilities(), network, shape), memory_limit,
-                       fmt::format("{} slots and {} tokens", shape.slots,
-                                   uint64_t{batch_of(shape).pages} * page_positions(shape)));
+        if (memory_limit)
+          require_memory(device, predict_bytes(device.capabilities(), network, shape),
+                         *memory_limit,
+                         fmt::format("{} slots and {} tokens", shape.slots,
+                                     uint64_t{batch_of(shape).pages} * page_positions(shape)));
         return DecoderState(device, network, batch_of(shape), plan(network, shape), kDecodingParts);
       }()),
-      pages_(shape.slots, batch_of(shape).pages, page_positions(shape), shape.chunk,
+      pages_(shape.rows(), batch_of(shape).pages, page_positions(shape), shape.chunk,
              cache_reach(state_.caches())),
       programs_(state_, planned_passes(network, shape)) {
-  if (const uint64_t bytes = largest_state(state_.caches()))
+  for (const uint64_t bytes : kept_states(network, shape))
+    kept_states_.push_back(device.memory().allocate(bytes, MemoryUsage::kActivations));
+  if (const uint64_t bytes = exchanged_bytes(network, shape))
     exchanged_ = device.memory().allocate(bytes, MemoryUsage::kActivations);
-  keeps_logits_.resize(shape.slots);
-  masked_.resize(shape.slots);
-  exact_.resize(shape.slots);
-  mix_.resize(shape.slots);
-  identity_.resize(shape.slots);
-  checked_.resize(shape.slots);
+  const uint32_t rows = shape.rows();
+  for (std::vector<bool>* flags : {&keeps_logits_, &masked_, &exact_, &reuses_, &drafts_})
+    flags->resize(rows);
+  mix_.resize(rows);
+  identity_.resize(rows);
+  checked_.resize(rows);
   state_.words().fill(state_.layout().state.stopped, SAMPLE_IDLE);
   state_.upload();
 }
+
+SequenceSlots::~SequenceSlots() { settle(); }
 
 uint64_t SequenceSlots::predict_bytes(const Capabilities& device, const DecoderNetwork& network,
                                       const SlotShape& shape) {
   const BatchLayout layout = plan(network, shape);
   const BatchTensors tensors = batch_tensor_shapes(network, batch_of(shape), layout);
-  return DecoderState::predict_bytes(network, batch_of(shape), layout, kDecodingParts) +
-         PassPrograms::predict_bytes(device, network, layout, tensors,
-                                     planned_passes(network, shape)) +
-         largest_state(layer_caches(network));
-}
-
-void SequenceSlots::push_changes() {
-  Uploader uploader(state_.device());
-  for (const auto& [first, end] : changes_) state_.upload(uploader, first, end);
-  uploader.finish();
-  changes_.clear();
+  uint64_t bytes = DecoderState::predict_bytes(network, batch_of(shape), layout, kDecodingParts) +
+                   PassPrograms::predict_bytes(device, network, layout, tensors,
+                                               planned_passes(network, shape)) +
+                   exchanged_bytes(network, shape);
+  for (const uint64_t kept : kept_states(network, shape)) bytes += kept;
+  return bytes;
 }
 
 void SequenceSlots::push_sequence(uint32_t slot) {
@@ -124,8 +139,7 @@ void SequenceSlots::set_mask(uint32_t slot, std::span<const uint32_t> mask) {
   push(own.word, own.word + 1 + mask.size());
 }
 
-void SequenceSlots::run(const RowsPass& pass, uint32_t times) {
-  Program& program = programs_.built(pass).program;
+void SequenceSlots::push_pass(const RowsPass& pass) {
   // Words that change with each pass stand before the history, which is written when a sequence
   // begins. The ids of a chunk of a prompt stand before all of them.
   if (pass.pass.length > 1)
@@ -134,8 +148,39 @@ void SequenceSlots::run(const RowsPass& pass, uint32_t times) {
     push(state_.layout().given->word, state_.layout().given->word + pass.pass.length);
   if (std::exchange(changed_, false))
     push(state_.layout().last.word, state_.layout().state.history.word);
-  push_changes();
-  state_.device().wait(program.submit(times));
+}
+
+std::vector<BufferUpdate> SequenceSlots::take_updates(const RowsPass& pass) {
+  push_pass(pass);
+  std::vector<BufferUpdate> updates;
+  for (const auto& [first, end] : changes_) {
+    const auto words = std::span(state_.words().words()).subspan(first, end - first);
+    updates.push_back({state_.control(first, end), {words.begin(), words.end()}});
+  }
+  changes_.clear();
+  return updates;
+}
+
+Program& SequenceSlots::prepare(const RowsPass& pass) {
+  Program& program = programs_.built(pass).program;
+  push_pass(pass);
+  settle();
+  Uploader uploader(state_.device());
+  for (const auto& [first, end] : changes_) state_.upload(uploader, first, end);
+  uploader.finish();
+  changes_.clear();
+  return program;
+}
+
+void SequenceSlots::run(const RowsPass& pass) { state_.device().wait(prepare(pass).submit()); }
+
+void SequenceSlots::settle() const { settle(ahead_.count); }
+
+void SequenceSlots::settle(uint32_t count) const {
+  for (const auto& [ticket, steps] : ahead_.submissions) {
+    state_.device().wait(ticket);
+    if (steps >= count) return;
+  }
 }
 
 uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
@@ -154,9 +199,12 @@ uint32_t SequenceSlots::begin(uint32_t slot, const SlotSequence& sequence) {
   set_mask(slot, {});
   keeps_logits_[slot] = sequence.keeps_logits;
   exact_[slot] = sequence.exact;
+  reuses_[slot] = sequence.reuses;
+  drafts_[slot] = sequence.drafts;
   mix_[slot] = mix_of(sequence.adapters);
   identity_[slot].assign(sequence.identity.begin(), sequence.identity.end());
   changed_ = true;
+  if (keeps_states()) adopt_state(slot);
   return adopt(slot);
 }
 
@@ -165,37 +213,65 @@ uint32_t SequenceSlots::pass_tokens(uint32_t held, uint32_t tokens) const {
   return pass_length(tokens, shape_.chunk, room - held);
 }
 
-SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool chooses,
-                                          std::span<const GivenRows> given) {
+RowsPass SequenceSlots::feed_pass(uint32_t slot, uint32_t held, uint32_t count, bool chooses,
+                                  const TaskPass& with) const {
+  // A chunk of a prompt belongs to one sequence, so that its results cannot depend on others.
+  return {slot,
+          1,
+          1,
+          {.length = pass_tokens(held, count),
+           .result = chooses ? PassOutput::kChoice : PassOutput::kCache,
+           .from_rows = with.from_rows,
+           .states = with.states,
+           .raw_logits = chooses && keeps_logits_[slot]}};
+}
+
+RowsPass SequenceSlots::begin_feed(uint32_t slot, uint32_t count, bool chooses,
+                                   std::span<const GivenRows> given, const TaskPass& with) {
   const SampleStateLayout& state = state_.layout().state;
   const uint32_t held = length(slot);
-  const uint32_t tokens = pass_tokens(held, count);
   if (!reserve(slot, count)) refuse_room();
+  RowsPass pass = feed_pass(slot, held, count, chooses, with);
+  const uint32_t tokens = pass.pass.length;
   const GivenPart part = given_part(given, state_.network().width(), held, count, tokens,
                                     state_.layout().own_rows(), 1 / state_.network().stream_scale);
-  // A chunk of a prompt belongs to one sequence, so that its results cannot depend on others.
-  const RowsPass pass = {slot,
-                         1,
-                         1,
-                         {.length = tokens,
-                          .result = chooses ? PassOutput::kChoice : PassOutput::kCache,
-                          .raw_logits = chooses && keeps_logits_[slot],
-                          .mixed = !part.values.empty()}};
-  const std::span<const uint32_t> ids =
-      state_.words().values(state.history_of(slot).part(held, count));
-  const std::vector<uint32_t> fed(ids.begin(), ids.end());
-  state_.words().set(part_of(state_.layout(), slot, 1).fed_ids(0, tokens), fed);
+  pass.pass.mixed = !part.values.empty();
+  const ControlArray<uint32_t> fed = part_of(state_.layout(), slot, 1).fed_ids(0, tokens);
+  std::vector<uint32_t> ids;
+  if (with.from_rows) {
+    // Padding tokens take the last embedding too: other rows may hold NaN.
+    for (uint32_t i = 0; i < tokens; ++i) ids.push_back(std::min(i, count - 1));
+  } else {
+    const auto known = state_.words().values(state.history_of(slot).part(held, count));
+    ids.assign(known.begin(), known.end());
+  }
+  state_.words().set(fed, ids);
   if (pass.pass.mixed) {
     state_.words().set(*state_.layout().given, part.numbers);
+    settle();
     state_.give(part.values);
   }
   state_.words().set(state_.layout().last, slot, count - 1);
   state_.words().set(state.fed, slot, count);
   state_.words().set(state.stopped, slot, chooses ? SAMPLE_RUNNING : SAMPLE_IDLE);
   changed_ = true;
+  return pass;
+}
+
+SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool chooses,
+                                          std::span<const GivenRows> given) {
+  const RowsPass pass = begin_feed(slot, count, chooses, given, {});
   run(pass);
+  const Choice choice = end_feed(pass, slot, count);
+  if (choice && keeps_states()) copy_states(true);
+  return choice;
+}
+
+SequenceSlots::Choice SequenceSlots::end_feed(const RowsPass& pass, uint32_t slot, uint32_t count) {
+  const SampleStateLayout& state = state_.layout().state;
+  const uint32_t held = length(slot);
   Choice choice;
-  if (chooses) {
+  if (pass.pass.result == PassOutput::kChoice) {
     choice = take_choice(pass, slot);
     if (!choice) return choice;
   } else {
@@ -205,6 +281,15 @@ SequenceSlots::Choice SequenceSlots::feed(uint32_t slot, uint32_t count, bool ch
   }
   if (pages_.computed(slot, keys(slot, held + count), held)) push_table(slot);
   return choice;
+}
+
+RowsPass SequenceSlots::step_pass(uint32_t slot, const TaskPass& with) const {
+  return {0, step_slots(slot + 1), selected_rows({&slot, 1}), {.length = 1, .states = with.states}};
+}
+
+BufferView SequenceSlots::need_rows() {
+  state_.need_rows();
+  return state_.tensors().rows->view;
 }
 
 SequenceSlots::Choice SequenceSlots::shown_choice(const RowsPass& pass, uint32_t row,
@@ -217,7 +302,7 @@ SequenceSlots::Choice SequenceSlots::shown_choice(const RowsPass& pass, uint32_t
 }
 
 SequenceSlots::Choice SequenceSlots::take_choice(const RowsPass& pass, uint32_t slot) {
-  checked_[slot] = {.row = slot, .left = {}};
+  checked_[slot] = {.row = slot, .left = {}, .steps = 0};
   return take_over(
       slot, shown_choice(pass, slot, state_.words().get(state_.layout().state.counts, slot)));
 }
@@ -239,16 +324,22 @@ SequenceSlots::Choice SequenceSlots::take_over(uint32_t slot, Choice choice) {
   return choice;
 }
 
+uint32_t SequenceSlots::selected_rows(std::span<const uint32_t> slots) const {
+  const bool drafts = std::ranges::any_of(slots, [&](uint32_t slot) { return drafts_[slot]; });
+  return drafts ? shape_.rows() : shape_.slots;
+}
+
 uint32_t SequenceSlots::step_slots(uint32_t count) const {
   // 1, 2, 4, 8, 12, 16, 24, 32, 48, ...
   constexpr uint32_t kFirstHalves = 8;
   const uint32_t power = std::bit_ceil(std::max(count, 1u));
   const uint32_t between = power / 4 * 3;
-  return std::min(power > kFirstHalves && between >= count ? between : power, shape_.slots);
+  return std::min(power > kFirstHalves && between >= count ? between : power, shape_.rows());
 }
 
 std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t> slots,
                                                        std::span<const Draft> drafts) {
+  run_only(slots);
   uint32_t highest = *std::ranges::max_element(slots);
   const bool raw = std::ranges::any_of(slots, [&](uint32_t slot) { return keeps_logits_[slot]; });
   for (const uint32_t slot : slots)
@@ -259,7 +350,7 @@ std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t>
   }
   const RowsPass pass = {0,
                          step_slots(highest + 1),
-                         shape_.slots,
+                         selected_rows(slots),
                          {.length = 1, .raw_logits = raw, .shares_rows = !drafts.empty()}};
   run(pass);
   std::vector<Choice> choices;
@@ -269,25 +360,24 @@ std::vector<SequenceSlots::Choice> SequenceSlots::step(std::span<const uint32_t>
 }
 
 std::vector<SequenceSlots::Choice> SequenceSlots::steps(std::span<const uint32_t> slots,
-                                                        uint32_t count) {
+                                                        uint32_t count, uint32_t together) {
+  run_only(slots);
   for (const uint32_t slot : slots)
     if (!reserve(slot, count)) refuse_room();
   const RowsPass pass = {
-      0, step_slots(*std::ranges::max_element(slots) + 1), shape_.slots, {.length = 1}};
-  run(pass, count);
+      0, step_slots(*std::ranges::max_element(slots) + 1), selected_rows(slots), {.length = 1}};
+  Program& program = prepare(pass);
+  ahead_ = {.pass = pass, .count = count, .submissions = {}};
+  for (uint32_t done = 0; done < count;) {
+    const uint32_t more = std::min(together, count - done);
+    done += more;
+    ahead_.submissions.emplace_back(program.submit(more), done);
+  }
+  settle(1);
   std::vector<Choice> choices;
   for (const uint32_t slot : slots) {
-    const uint32_t first = state_.words().get(state_.layout().state.counts, slot);
     choices.push_back(take_choice(pass, slot));
-    // Each later choice stands behind one that the sequence made itself.
-    std::vector<Checked::Token>& left = checked_[slot].left;
-    Choice before = choices.back();
-    for (uint32_t i = 1; i < count && before; ++i) {
-      const Choice behind = shown_choice(pass, slot, first + i);
-      left.push_back({*before, slot, behind});
-      before = behind;
-    }
-    std::ranges::reverse(left);
+    checked_[slot].steps = choices.back() ? count - 1 : 0;
   }
   return choices;
 }
@@ -307,14 +397,53 @@ std::vector<float> SequenceSlots::logits(uint32_t slot) const {
 }
 
 void SequenceSlots::end(uint32_t slot, bool keep) {
-  const SampleStateLayout& state = state_.layout().state;
-  pages_.leave(slot, keys(slot, keep ? length(slot) : 0));
+  if (!keeps_states()) {
+    pages_.leave(slot, keys(slot, keep ? length(slot) : 0));
+  } else {
+    // The state stays where it is, unless steps have taken it past the sequence's end.
+    left_.reset();
+    std::vector<uint32_t> tokens = told(slot, length(slot));
+    const bool has_numbers =
+        std::ranges::all_of(tokens, [](uint32_t token) { return token < kIdentities; });
+    if (keep && checked_[slot].steps == 0 && has_numbers)
+      left_ = KeptState{std::move(tokens), mix_[slot]};
+    if (!keep) kept_.reset();
+  }
+  checked_[slot] = {};
   // A step over neighbouring slots writes for this one as well, to page 0, which nobody reads.
-  state_.words().set(state.stopped, slot, SAMPLE_IDLE);
-  state_.words().set(state.fed, slot, 0);
+  rest(slot);
   state_.set_length(slot, 0);
   push_table(slot);
+}
+
+void SequenceSlots::run_only(std::span<const uint32_t> slots) {
+  const SampleStateLayout& state = state_.layout().state;
+  for (uint32_t slot = 0; slot < shape_.slots; ++slot) {
+    const bool runs = state_.words().get(state.stopped, slot) == SAMPLE_RUNNING;
+    const bool wanted = std::ranges::find(slots, slot) != slots.end();
+    if (runs && !wanted) rest(slot);
+    if (runs || !wanted) continue;
+    state_.words().set(state.stopped, slot, SAMPLE_RUNNING);
+    state_.words().set(state.fed, slot, 1);
+    changed_ = true;
+  }
+}
+
+void SequenceSlots::rest(uint32_t slot) {
+  state_.words().set(state_.layout().state.stopped, slot, SAMPLE_IDLE);
+  state_.words().set(state_.layout().state.fed, slot, 0);
   changed_ = true;
+}
+
+const Program& SequenceSlots::step_program() {
+  return programs_.built({0, shape_.slots, shape_.slots, {.length = 1}}).program;
+}
+
+void SequenceSlots::require_free() const {
+  if (lent_)
+    throw SettingError("TextGenerator", "has a GenerationTask under way",
+                       "destroy the task once its slices have ended, or take "
+                       "TextGenerator::conversation()");
 }
 
 void SequenceSlots::refuse(uint32_t slot) {
@@ -327,19 +456,26 @@ void SequenceSlots::refuse(uint32_t slot) {
 std::vector<PipelineKey> SequenceSlots::pipelines() const {
   const Capabilities& device = state_.device().capabilities();
   std::vector<PipelineKey> keys;
+  BatchTensors tensors = state_.tensors();
+  if (!tensors.rows)
+    tensors.rows = planned_tensor({state_.layout().longest, state_.network().width()});
   const auto add = [&](const RowsPass& pass) {
     ProgramBuilder builder(device, "plan");
-    add_rows_pass(builder, state_.network(), state_.layout(), state_.tensors(), pass);
+    add_rows_pass(builder, state_.network(), state_.layout(), tensors, pass);
     for (const Node& node : builder.nodes()) keys.push_back(pipeline_key(node, device));
   };
+  std::set<uint32_t> selected = {shape_.slots};
+  if (can_draft()) selected.insert(shape_.rows());
   for (const bool raw : {false, true}) {
-    for (uint32_t count = 1; count <= shape_.slots; count = step_slots(count) + 1) {
-      const RowsPass step = {0, step_slots(count), shape_.slots, {.length = 1, .raw_logits = raw}};
-      add(step);
-      if (!can_draft()) continue;
-      RowsPass verifying = step;
-      verifying.pass.shares_rows = true;
-      add(verifying);
+    for (const uint32_t rows : selected) {
+      for (uint32_t count = 1; count <= rows; count = step_slots(count) + 1) {
+        const RowsPass step = {0, step_slots(count), rows, {.length = 1, .raw_logits = raw}};
+        add(step);
+        if (!can_draft()) continue;
+        RowsPass verifying = step;
+        verifying.pass.shares_rows = true;
+        add(verifying);
+      }
     }
     for (const uint32_t length : kPassLengths) {
       if (length > shape_.chunk) break;
@@ -347,6 +483,9 @@ std::vector<PipelineKey> SequenceSlots::pipelines() const {
         for (const bool mixed : {false, true})
           if (!mixed || state_.network().sees)
             add({0, 1, 1, {.length = length, .result = output, .raw_logits = raw, .mixed = mixed}});
+      // Tasks have a single slot.
+      if (shape_.slots == 1 && !raw)
+        add({0, 1, 1, {.length = length, .from_rows = true, .states = true}});
     }
   }
   return keys;

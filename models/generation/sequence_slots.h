@@ -13,8 +13,9 @@
 
 #include "models/generation/pass_programs.h"
 #include "models/generation/slot_pages.h"
-#include "runtime/device_copy.h"
+#include "runtime/device.h"
 #include "runtime/pipeline.h"
+#include "runtime/slices.h"
 
 namespace mulciber {
 
@@ -26,6 +27,10 @@ struct SlotShape {
   /// Tokens in the paged cache, of all sequences and of what is kept of earlier ones: at least a
   /// context; 0: a context for every slot.
   uint64_t tokens = 0;
+  /// Rows of a step beside those of the slots, which draft tokens alone take.
+  uint32_t draft_rows = 0;
+
+  uint32_t rows() const { return slots + draft_rows; }
 };
 
 /// A sequence before its prompt is prefilled.
@@ -37,11 +42,22 @@ struct SlotSequence {
   /// Whether the sequence shares cached keys and values of earlier sequences only where prefill of
   /// its own prompt would give the same bits: not those of tokens that were generated.
   bool exact = true;
+  bool reuses = true;  // shares cached keys and values at all
+  /// Whether steps choose their kernels as for SlotShape::rows(), so that draft tokens in
+  /// SlotShape::draft_rows change no bit.
+  bool drafts = false;
   Sampling sampling = {};
   uint32_t stream = 0;
   LogitBiases biases = {};
   std::span<const float> adapters = {};  // see set_adapters()
   bool keeps_logits = false;             // logits of every choice, before penalties and biases
+};
+
+/// The tokens of a sequence and its KV cache or states, in CPU memory.
+struct SavedSequence {
+  std::vector<uint32_t> ids;                   // its tokens
+  DataType type = DataType::kF32;              // type of the caches
+  std::vector<std::vector<std::byte>> layers;  // (tokens, columns) each
 };
 
 /// Not thread-safe. Must not outlive the device or the network's weights.
@@ -51,9 +67,11 @@ class SequenceSlots {
   using Choice = std::optional<uint32_t>;
 
   /// Throws DeviceError kOutOfMemory when the slots do not fit. memory_limit: bytes; 0: what is
-  /// available.
+  /// available; none: the caller has planned and checked the memory.
   SequenceSlots(Device& device, const DecoderNetwork& network, const SlotShape& shape,
-                uint64_t memory_limit = 0);
+                std::optional<uint64_t> memory_limit = 0);
+  SequenceSlots(const SequenceSlots&) = delete;
+  ~SequenceSlots();
   /// Device memory that the slots take, before anything is allocated. The network's weights may be
   /// shapes alone.
   static uint64_t predict_bytes(const Capabilities& device, const DecoderNetwork& network,
@@ -65,7 +83,9 @@ class SequenceSlots {
   const SlotShape& shape() const { return shape_; }
 
   /// Takes a free slot. Returns how many tokens of the prompt are in the cache from earlier
-  /// sequences; the others are to be fed. Throws SettingError when a setting is out of its range.
+  /// sequences; the others are to be fed. Where layers keep a state, a single slot goes on from the
+  /// end of the sequence before, or from the end of its prompt. Throws SettingError when a setting
+  /// is out of its range.
   uint32_t begin(uint32_t slot, const SlotSequence& sequence);
   /// Looks for a cached prefix again, which another sequence may have fed meanwhile. Returns the
   /// tokens that the slot then holds.
@@ -95,6 +115,28 @@ class SequenceSlots {
   /// the first id is chosen. given: embeddings in the prompt, with those of these tokens among
   /// them.
   Choice feed(uint32_t slot, uint32_t count, bool chooses, std::span<const GivenRows> given = {});
+
+  /// What a pass that an application runs (SequenceTask) has besides: embeddings of its tokens in
+  /// BatchTensors::rows, and hidden states that are kept.
+  struct TaskPass {
+    bool from_rows = false, states = false;
+  };
+  /// Begin feed() or step() of one sequence: the pass is run by the caller, behind the updates that
+  /// the next call of take_updates() returns.
+  RowsPass begin_feed(uint32_t slot, uint32_t count, bool chooses, std::span<const GivenRows> given,
+                      const TaskPass& with);
+  /// The pass of feed() behind `held` tokens, and that of a step of one sequence.
+  RowsPass feed_pass(uint32_t slot, uint32_t held, uint32_t count, bool chooses,
+                     const TaskPass& with) const;
+  RowsPass step_pass(uint32_t slot, const TaskPass& with) const;
+  /// What control needs on the device before a pass.
+  std::vector<BufferUpdate> take_updates(const RowsPass& pass);
+  /// End them, once the pass has ended. Returns the choice of one that chooses.
+  Choice end_feed(const RowsPass& pass, uint32_t slot, uint32_t count);
+  Choice end_step(const RowsPass& pass, uint32_t slot) { return take_choice(pass, slot); }
+  PassPrograms::Built& built(const RowsPass& pass) { return programs_.built(pass); }
+  /// Allocates BatchTensors::rows, and returns its memory.
+  BufferView need_rows();
   /// How many slots, from the first on, a step computes whose sequences are in the first `count`.
   /// Only few numbers occur, so that there are few recordings; from 8 on each number is at most
   /// half as large again as the one before.
@@ -112,14 +154,15 @@ class SequenceSlots {
   /// Runs a decode step. Returns the next id of every sequence in `slots`, which have chosen one
   /// before. There must be room for draft tokens as well.
   std::vector<Choice> step(std::span<const uint32_t> slots, std::span<const Draft> drafts = {});
-  /// Runs `count` decode steps, at most kMostSteps, in one submission, and returns what step()
-  /// returns; follow() then gives the choices of the later steps. No sequence has a mask or keeps
-  /// logits, and each has room in its context for `count` tokens more.
-  std::vector<Choice> steps(std::span<const uint32_t> slots, uint32_t count);
+  /// Submits `count` decode steps, `together` in one submission, at most kMostSteps. Waits for the
+  /// first submission, and returns what step() returns; follow() then gives the choices of the
+  /// later steps. No sequence has a mask or keeps logits, and each has room in its context for
+  /// `count` tokens more.
+  std::vector<Choice> steps(std::span<const uint32_t> slots, uint32_t count, uint32_t together);
   static constexpr uint32_t kMostSteps = 32;
   /// After step(): the choice behind the next draft token, to the bits of a step that feeds it, if
   /// the sequence chose that draft token itself; nothing where it chose another, or no draft token
-  /// is left. After steps(): the choice of the next step.
+  /// is left. After steps(): the choice of the next step, for which it waits.
   std::optional<Choice> follow(uint32_t slot);
   /// Replaces the id that a slot chose last.
   void replace_choice(uint32_t slot, uint32_t id);
@@ -137,6 +180,12 @@ class SequenceSlots {
   uint32_t length(uint32_t slot) const { return state_.length(slot); }
   /// Frees a slot. keep: its pages stay in the cache for others until they are needed.
   void end(uint32_t slot, bool keep);
+
+  /// Copies the tokens of a slot and its KV cache or states to CPU memory.
+  SavedSequence save(uint32_t slot);
+  /// Puts a saved sequence into the cache through a free slot, for sequences that continue it.
+  /// Throws ModelError when it is of another network, or has more tokens than the context.
+  void restore(uint32_t slot, const SavedSequence& saved, std::span<const float> adapters);
   /// Exchanges two slots and all that they hold.
   void exchange(uint32_t a, uint32_t b);
 
@@ -146,6 +195,14 @@ class SequenceSlots {
   /// Throws LogitsError with the reason why a sequence's logits are not finite.
   [[noreturn]] void refuse(uint32_t slot);
 
+  /// The program of a decode step over all slots, for a look at its nodes.
+  const Program& step_program();
+
+  /// Throws SettingError while a SequenceTask has the slots.
+  void require_free() const;
+  void lend(bool lent) { lent_ = lent; }
+
+  const DecoderState& state() const { return state_; }
   double build_seconds() const { return programs_.build_seconds(); }
   /// Pipelines of all decode steps and prefill passes, before any of them is built.
   std::vector<PipelineKey> pipelines() const;
@@ -156,7 +213,16 @@ class SequenceSlots {
   /// The passes that take most memory.
   static std::vector<RowsPass> planned_passes(const DecoderNetwork& network,
                                               const SlotShape& shape);
-  void run(const RowsPass& pass, uint32_t times = 1);
+  Program& prepare(const RowsPass& pass);
+  void run(const RowsPass& pass);
+  /// Has a step compute these slots' sequences alone.
+  void run_only(std::span<const uint32_t> slots);
+  void rest(uint32_t slot);
+  /// For how many rows a step over these slots chooses its kernels.
+  uint32_t selected_rows(std::span<const uint32_t> slots) const;
+  /// Waits for the steps of steps() that were submitted ahead: all of them, or the first `count`.
+  void settle() const;
+  void settle(uint32_t count) const;
   /// The choice of a row of a pass behind `count` tokens.
   Choice shown_choice(const RowsPass& pass, uint32_t row, uint32_t count) const;
   /// The last choice of a slot in a pass, which the CPU's copy of control takes over.
@@ -176,9 +242,22 @@ class SequenceSlots {
   /// The keys of a slot's first tokens.
   std::vector<uint32_t> keys(uint32_t slot, uint32_t tokens) const;
   void exchange_states(uint32_t a, uint32_t b);
+  /// The tokens of a slot as prefix sharing compares them.
+  std::vector<uint32_t> told(uint32_t slot, uint32_t tokens) const;
+  /// Whether the state that a sequence leaves is kept for the next one: layers keep a state, which
+  /// cannot be shared like pages, and one slot has all memory to itself.
+  bool keeps_states() const { return !state_.rewinds() && shape_.slots == 1; }
+  /// Begins behind a state that is kept.
+  void adopt_state(uint32_t slot);
+  /// Copies the states of the only slot to kept_states_, or back.
+  void copy_states(bool keep);
+  /// The memory of a layer's cache that the first tokens of a slot take, in order; of one that
+  /// keeps a state, the state.
+  std::vector<BufferView> memory_of(size_t layer, uint32_t slot, uint32_t tokens) const;
   /// Has words [first, end) of control written to the device before the next pass.
   void push(uint64_t first, uint64_t end) { changes_.emplace_back(first, end); }
-  void push_changes();
+  /// Marks what the next pass needs besides.
+  void push_pass(const RowsPass& pass);
   /// Marks for upload what stands in control of a slot's sequence and does not change from pass to
   /// pass.
   void push_sequence(uint32_t slot);
@@ -194,7 +273,24 @@ class SequenceSlots {
   std::vector<std::vector<uint32_t>> identity_;
   PassPrograms programs_;
   Buffer exchanged_;
-  std::vector<bool> keeps_logits_, masked_, exact_;
+  std::vector<bool> keeps_logits_, masked_, exact_, reuses_, drafts_;
+  /// Steps that were submitted ahead: the pass, and the tickets of its submissions with the number
+  /// of steps up to the end of each.
+  struct Ahead {
+    RowsPass pass;
+    uint32_t count = 0;
+    std::vector<std::pair<Ticket, uint32_t>> submissions;
+  };
+  Ahead ahead_;
+  /// The tokens to which a state of the only slot belongs.
+  struct KeptState {
+    std::vector<uint32_t> told;
+    uint32_t mix = 0;
+  };
+  std::optional<KeptState> left_;    // state in the slot's own memory, after its sequence ended
+  std::optional<KeptState> kept_;    // state in kept_states_: that behind the last prompt
+  std::vector<Buffer> kept_states_;  // a layer each
+  bool lent_ = false;
   /// For each slot: the row of the last pass in which it chose last, and the draft tokens of that
   /// pass that are left for follow().
   struct Checked {
@@ -204,6 +300,7 @@ class SequenceSlots {
       Choice behind;
     };
     std::vector<Token> left;  // the next one is the last
+    uint32_t steps = 0;       // steps of steps() that are left
   };
   std::vector<Checked> checked_;
 };

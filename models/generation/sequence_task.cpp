@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/generation/sequence_run.h"
+#include <fmt/format.h>
+
+#include "models/generation/completion_grammar.h"
 #include "mulciber/error.h"
+#include "mulciber/text_generator.h"
+#include "runtime/buffer_part.h"
 
 namespace mulciber {
 namespace {
@@ -26,122 +30,196 @@ void copy_rows(Stage& stage, const BufferView& from, const RowRing& ring, uint64
 
 }  // namespace
 
-SequenceTask::SequenceTask(SequenceBatch& batch, SequenceRequest request,
+SequenceTask::SequenceTask(std::shared_ptr<SequenceSlots> slots, SequenceTaskRequest request,
                            const SequenceOutputs& outputs)
-    : batch_(batch), request_(std::move(request)), outputs_(outputs) {
-  if (batch.shape().rows != 1)
-    throw SettingError("sequences", "is more than 1", "run such batches whole");
-  request_.states = outputs_.states.rows > 0;
-  step_shape_.states = request_.states;
-  run_ = std::make_unique<SequenceBatch::Run>(request_);
-  batch_.begin(*run_);
-  if (run_->states[0] == SAMPLE_STOP_ID) request_.max_new_tokens = 0;  // the grammar allows nothing
-  if (!request_.embeddings.empty()) batch_.state_.need_rows();
-  // Programs are built now: stages of a frame must not build any.
-  for (const DecoderPass& pass : batch_.passes(request_)) batch_.built(pass);
-  if (request_.max_new_tokens > 1) step_ = &batch_.program(step_shape_);
-  batch_.in_task_ = true;  // from here on nothing throws
+    : slots_(std::move(slots)), request_(std::move(request)), outputs_(outputs) {
+  slots_->require_free();
+  const DecoderNetwork& network = slots_->state().network();
+  const uint32_t context = slots_->shape().context;
+  const auto size = static_cast<uint32_t>(request_.prompt.size());
+  if (size > context)
+    throw ModelError(
+        "prompt",
+        fmt::format("takes the context to {} tokens, there is room for {}", size, context),
+        "ask for a larger context, or give a shorter text");
+  for (const uint32_t id : request_.prompt) {
+    if (id < network.vocabulary || (id == kNoTokenId && !request_.embeddings.empty())) continue;
+    throw ModelError(
+        "prompt",
+        fmt::format("holds token id {}, the model's are below {}", id, network.vocabulary),
+        "tokenizer and model do not belong together");
+  }
+  // One token more than the context is known, and needs no room.
+  request_.max_new_tokens = std::min(request_.max_new_tokens, context - size + 1);
+  if (!request_.embeddings.empty()) rows_ = slots_->need_rows();
+  taken_ = slots_->begin(0, {.prompt = request_.prompt,
+                             .exact = false,
+                             .reuses = outputs_.states.rows == 0,
+                             .sampling = request_.sampling,
+                             .adapters = request_.adapters});
+  slots_->lend(true);
+  try {
+    set_mask();
+    if (!refused_ && stopped_) done_ = true;  // the grammar allows nothing
+    if (refused_) std::rethrow_exception(refused_);
+    slots_->reserve(0, size - taken_ + request_.max_new_tokens - 1);
+    build();
+  } catch (...) {
+    slots_->lend(false);
+    slots_->end(0, false);
+    throw;
+  }
 }
 
-SequenceTask::~SequenceTask() { batch_.in_task_ = false; }
-
-std::unique_ptr<SequenceTask> SequenceBatch::start(SequenceRequest request,
-                                                   const SequenceOutputs& outputs) {
-  return std::make_unique<SequenceTask>(*this, std::move(request), outputs);
+SequenceTask::~SequenceTask() {
+  slots_->lend(false);
+  if (!finished_) slots_->end(0, false);
 }
 
-void SequenceTask::take_outputs(Stage& stage, const DecoderPass& shape, uint64_t number,
+SequenceTask::Feed SequenceTask::next_feed(uint32_t taken) const {
+  Feed feed = {.tokens = static_cast<uint32_t>(request_.prompt.size()) - taken};
+  for (const PromptRows& rows : request_.embeddings) {
+    if (rows.first > taken) {
+      feed.tokens = std::min(feed.tokens, rows.first - taken);
+      break;
+    }
+    if (taken >= rows.first + rows.count) continue;
+    const uint64_t row_bytes = slots_->state().network().width() * sizeof(float);
+    feed.tokens = rows.first + rows.count - taken;
+    feed.rows = part_of(rows.from, (taken - rows.first) * row_bytes, feed.tokens * row_bytes);
+    break;
+  }
+  feed.tokens = std::min(feed.tokens, slots_->pass_tokens(taken, feed.tokens));
+  feed.chooses = taken + feed.tokens == request_.prompt.size();
+  return feed;
+}
+
+SequenceSlots::TaskPass SequenceTask::kind(const Feed& feed) const {
+  return {.from_rows = feed.rows.has_value(), .states = outputs_.states.rows > 0};
+}
+
+void SequenceTask::build() {
+  for (uint32_t taken = taken_; taken < request_.prompt.size();) {
+    const Feed feed = next_feed(taken);
+    slots_->built(slots_->feed_pass(0, taken, feed.tokens, feed.chooses, kind(feed)));
+    taken += feed.tokens;
+  }
+  step_ = slots_->step_pass(0, {.states = outputs_.states.rows > 0});
+  if (request_.max_new_tokens > 1) slots_->built(step_);
+}
+
+void SequenceTask::take_outputs(Stage& stage, const RowsPass& pass, uint64_t number,
                                 uint64_t position, uint64_t tokens) const {
-  if (outputs_.logits.rows > 0 && shape.result == PassOutput::kChoice)
-    copy_rows(stage, batch_.output_of(shape, &PassTensors::logits), outputs_.logits, number, 1);
+  const auto view = [&](Tensor PassTensors::*kept) {
+    const PassPrograms::Built& built = slots_->built(pass);
+    return built.program.view(built.kept.*kept);
+  };
+  if (outputs_.logits.rows > 0 && pass.pass.result == PassOutput::kChoice)
+    copy_rows(stage, view(&PassTensors::logits), outputs_.logits, number, 1);
   if (outputs_.states.rows > 0)
-    copy_rows(stage, batch_.output_of(shape, &PassTensors::states), outputs_.states, position,
-              tokens);
+    copy_rows(stage, view(&PassTensors::states), outputs_.states, position, tokens);
+}
+
+Stage SequenceTask::feed_stage() {
+  const Feed feed = next_feed(taken_);
+  fed_ = feed.tokens;
+  feed_ = slots_->begin_feed(0, fed_, feed.chooses, {}, kind(feed));
+  Stage stage = {.updates = slots_->take_updates(feed_), .program = &slots_->built(feed_).program};
+  take_outputs(stage, feed_, 0, taken_, fed_);
+  if (feed.rows) {
+    const uint64_t bytes = fed_ * slots_->state().network().width() * sizeof(float);
+    stage.inputs.push_back({part_of(*feed.rows, 0, bytes), part_of(*rows_, 0, bytes)});
+  }
+  taken_ += fed_;
+  ++passes_;
+  return stage;
+}
+
+Stage SequenceTask::step_stage() {
+  Stage stage = {.updates = {}, .program = &slots_->built(step_).program};
+  // Nothing but a mask changes between steps: pages were reserved before the first of them.
+  if (request_.grammar) stage.updates = slots_->take_updates(step_);
+  ++steps_;
+  take_outputs(stage, step_, steps_, request_.prompt.size() + steps_ - 1, 1);
+  return stage;
 }
 
 std::optional<Stage> SequenceTask::next() {
   if (stopped_) return std::nullopt;
-  if (!prompt_given_) {
-    // One pass is under way at a time: where it does not end, the row is cut to the tokens before.
+  if (taken_ < request_.prompt.size()) {
+    // One pass is under way at a time: where it does not end, the tokens before it stay.
     if (passes_ > ended_) return std::nullopt;
-    const std::optional<SequenceBatch::Pass> pass = batch_.next_pass(*run_);
-    if (pass) {
-      ++passes_;
-      Stage stage = {.updates = {{batch_.state_.control(), batch_.state_.words().words()}},
-                     .program = &batch_.program(pass->shape)};
-      held_ = batch_.length(0);
-      take_outputs(stage, pass->shape, 0, held_, pass->fed[0]);
-      if (pass->rows) {
-        BufferView from = *pass->rows, to = batch_.state_.tensors().rows->view;
-        from.size = to.size =
-            pass->fed[0] * batch_.state_.network().embedding.table.shape.columns() * sizeof(float);
-        stage.inputs.push_back({from, to});
-      }
-      // The next tokens stand behind these, whether or not these are computed yet.
-      batch_.state_.set_length(0, batch_.length(0) + pass->fed[0]);
-      prompt_given_ = run_->taken[0] == request_.prompts[0].size();
-      return stage;
-    }
-    prompt_given_ = true;
+    return feed_stage();
   }
-  const uint64_t steps_ended = ended_ > passes_ ? ended_ - passes_ : 0;
-  if (steps_ + 1 >= request_.max_new_tokens || steps_ - steps_ended >= kAhead) return std::nullopt;
-  Stage stage = {.program = step_};
-  if (run_->grammar(0)) {
-    if (ended_ < passes_ + steps_) return std::nullopt;
-    const ControlArray<uint32_t> mask = batch_.state_.layout().state.mask_of(0);
-    const std::span<const uint32_t> words = batch_.state_.words().values(mask);
-    stage.updates = {{batch_.state_.control(mask.word, mask.end()), {words.begin(), words.end()}}};
+  const uint64_t ahead = passes_ + steps_ - std::max(ended_, passes_);
+  if (steps_ + 1 >= request_.max_new_tokens || ahead >= kAhead) return std::nullopt;
+  if (request_.grammar && ended_ < passes_ + steps_) return std::nullopt;
+  return step_stage();
+}
+
+template <typename Call>
+void SequenceTask::by_grammar(const Call& call) {
+  if (!request_.grammar) return;
+  try {
+    call(*request_.grammar);
+  } catch (const ModelError&) {
+    refused_ = std::current_exception();
+    stopped_ = true;
   }
-  ++steps_;
-  take_outputs(stage, step_shape_, steps_, run_->first[0] + steps_ - 1, 1);
-  return stage;
+}
+
+void SequenceTask::set_mask() {
+  by_grammar([&](CompletionGrammar& grammar) {
+    const std::optional<std::span<const uint32_t>> mask = grammar.next();
+    if (mask) slots_->set_mask(0, *mask);
+    stopped_ = stopped_ || !mask;
+  });
+}
+
+void SequenceTask::take(const SequenceSlots::Choice& choice) {
+  if (!choice) {
+    lost_ = stopped_ = true;
+    return;
+  }
+  ids_.push_back(*choice);
+  by_grammar([&](CompletionGrammar& grammar) { grammar.take(*choice); });
+  if (refused_) return;
+  if (request_.on_token && !request_.on_token(*choice)) stopped_ = true;
+  if (std::ranges::count(request_.stops, *choice) > 0 || ids_.size() >= request_.max_new_tokens)
+    stopped_ = true;
+  if (!stopped_) set_mask();
 }
 
 void SequenceTask::ended(uint64_t stages) {
-  ended_ = stages;
-  const SampleStateLayout& state = batch_.state_.layout().state;
-  batch_.report_prompt(*run_);
-  if (prompt_given_ && stages >= passes_ && request_.max_new_tokens > 0) {
-    const auto* shown = batch_.state_.progress();
-    run_->states[0] = shown[state.progress_stopped(0)];
-    const auto steps = static_cast<uint32_t>(stages - passes_);
-    const uint32_t told = run_->emitted[0];
-    batch_.drain(*run_, steps);
-    // A step that runs now may have stopped the row already: ids of the steps before it come first.
-    const bool known = run_->first[0] + run_->emitted[0] == shown[state.progress_count(0)];
-    stopped_ = stopped_ || (run_->states[0] != SAMPLE_RUNNING && known) || run_->is_cancelled() ||
-               steps + 1 >= request_.max_new_tokens;
-    if (!stopped_ && run_->grammar(0) && run_->emitted[0] > told) {
-      run_->by_grammar([&] { batch_.set_masks(*run_); });
-      stopped_ = run_->states[0] != SAMPLE_RUNNING || run_->cancelled;
+  while (ended_ < stages) {
+    const bool prompt = ended_++ < passes_;
+    if (prompt) {
+      const SequenceSlots::Choice choice = slots_->end_feed(feed_, 0, fed_);
+      if (request_.on_prompt) request_.on_prompt(slots_->length(0), request_.prompt.size());
+      if (feed_.pass.result == PassOutput::kChoice && !stopped_) take(choice);
+    } else if (!stopped_) {
+      take(slots_->end_step(step_, 0));
     }
-  } else if (prompt_given_ && stages >= passes_) {
-    stopped_ = true;
   }
   done_ = stopped_ && ended_ == passes_ + steps_;
 }
 
-void SequenceTask::cancel() { run_->cancelled = stopped_ = true; }
-
-SequenceResult SequenceTask::finish() {
-  const SampleStateLayout& state = batch_.state_.layout().state;
-  // The control words get the device's state, so that the next request goes on from here.
-  const std::vector<uint32_t>& ids = run_->result.rows[0].ids;
-  const uint32_t first = run_->first[0];
-  if (passes_ + steps_ > ended_ && !batch_.state_.rewinds()) {
-    batch_.truncate(0, 0);  // what was given and has not ended may have changed the state
-  } else if (passes_ > ended_) {
-    batch_.truncate(0, held_);
-  } else if (run_->chooses(0)) {
-    const auto chosen = static_cast<uint32_t>(ids.size());
-    batch_.state_.words().set(state.history_of(0).part(first, chosen), ids);
-    batch_.state_.words().set(state.positions, 0, first + std::max(chosen, 1u) - 1);
-    batch_.state_.words().set(state.counts, 0, first + chosen);
+std::vector<uint32_t> SequenceTask::finish() {
+  finished_ = true;
+  slots_->lend(false);
+  if (refused_ || !lost_) {
+    // What was given and has not ended, or ended behind the last token, has changed the state.
+    const bool past = passes_ + steps_ > ended_ || passes_ + ids_.size() < ended_ + 1;
+    slots_->end(0, !past || slots_->can_draft());
+    if (refused_) std::rethrow_exception(refused_);
+    return std::move(ids_);
   }
-  run_->result.steps = static_cast<uint32_t>(steps_);
-  batch_.finish(*run_);
-  return std::move(run_->result);
+  try {
+    slots_->refuse(0);
+  } catch (...) {
+    slots_->end(0, false);
+    throw;
+  }
 }
 
 }  // namespace mulciber

@@ -16,14 +16,6 @@
 
 namespace mulciber {
 
-GenerateEnd end_of(SequenceEnd end, bool until_full) {
-  switch (end) {
-    case SequenceEnd::kStop: return GenerateEnd::kEndOfText;
-    case SequenceEnd::kFull: return GenerateEnd::kContextFull;
-    default: return until_full ? GenerateEnd::kContextFull : GenerateEnd::kTokenLimit;
-  }
-}
-
 ShownPrompt SharedGenerator::show(std::vector<int32_t> ids, const PreparedImages& shown) const {
   ShownPrompt prompt = {.ids = std::move(ids), .tiles = {}, .identity = {}};
   if (shown.empty()) return prompt;

@@ -1,4 +1,4 @@
-// The state that the conversations of a TextGenerator and the sequences of a BatchGenerator share.
+// A loaded language model with what all its conversations and sequences share.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,13 @@
 #include "models/families/open_model.h"
 #include "models/generation/image_embedding_cache.h"
 #include "models/generation/language_model.h"
-#include "models/generation/sequence_batch.h"
+#include "models/generation/sequence_slots.h"
 #include "mulciber/text_generator.h"
 #include "text/tokenizer.h"
 
 namespace mulciber {
 
-/// until_full: no limit of tokens was asked for.
-GenerateEnd end_of(SequenceEnd end, bool until_full);
-
+class CompletionGrammar;
 class GrammarVocabulary;
 
 /// Tokens of a prompt that have an image tile's embeddings, which are computed once they are

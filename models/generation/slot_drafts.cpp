@@ -108,6 +108,12 @@ void SequenceSlots::rewrite(uint32_t slot, std::span<const uint32_t> ids) {
 std::optional<SequenceSlots::Choice> SequenceSlots::follow(uint32_t slot) {
   const SampleStateLayout& state = state_.layout().state;
   Checked& checked = checked_[slot];
+  if (checked.steps > 0) {
+    settle(ahead_.count - --checked.steps);
+    const Choice choice = shown_choice(ahead_.pass, slot, state_.words().get(state.counts, slot));
+    if (!choice) checked.steps = 0;
+    return take_over(slot, choice);
+  }
   if (checked.left.empty()) return std::nullopt;
   const Checked::Token next = checked.left.back();
   checked.left.pop_back();

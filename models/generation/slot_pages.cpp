@@ -65,6 +65,16 @@ void SlotPages::let_go(uint32_t slot, uint32_t count, std::span<const uint32_t> 
   }
 }
 
+void SlotPages::keep_read(uint32_t slot, std::span<const uint32_t> tokens) {
+  Slot& of = slots_[slot];
+  keep(of, tokens);
+  const uint32_t end = last_to_go(of, kept_.unread(static_cast<uint32_t>(tokens.size())));
+  for (; of.gone < std::min<size_t>(end, of.shared.size()); ++of.gone) {
+    kept_.forget(*std::exchange(of.shared[of.gone], nullptr));
+    of.table[of.gone] = 0;
+  }
+}
+
 bool SlotPages::reserve(uint32_t slot, uint32_t tokens) {
   std::vector<uint32_t>& table = slots_[slot].table;
   const uint32_t needed = pages_for(tokens);

@@ -48,6 +48,9 @@ class SlotPages {
   /// keys of these tokens, by which the pages are found until they are needed; empty: the pages are
   /// not kept.
   void let_go(uint32_t slot, uint32_t count, std::span<const uint32_t> tokens);
+  /// Keeps the pages of these tokens, except those that no token behind them reads: their keys and
+  /// values are not known.
+  void keep_read(uint32_t slot, std::span<const uint32_t> tokens);
   /// Reserves pages for `tokens` tokens in all; false, without a change, where no page is left.
   bool reserve(uint32_t slot, uint32_t tokens);
   /// Called after a prefill pass over tokens from `first` on: pages that are whole and exact are

@@ -9,23 +9,15 @@
 
 #include "models/adapters/adapters.h"
 #include "models/core/vocabulary_check.h"
-#include "models/generation/completion.h"
-#include "models/generation/completion_grammar.h"
 #include "models/generation/context_shift.h"
 #include "models/generation/generator_options.h"
 #include "models/generation/saved_sequence.h"
+#include "models/generation/sequence_decoding.h"
 #include "models/generation/text_generator_impl.h"
 #include "runtime/public_devices.h"
 #include "text/token_stream.h"
 
 namespace mulciber {
-
-void TextGenerator::Impl::begin_count() {
-  const GenerateStatistics& s = statistics;
-  statistics = {.load_seconds = s.load_seconds,
-                .weight_bytes = s.weight_bytes,
-                .predicted_device_bytes = s.predicted_device_bytes};
-}
 
 std::vector<int32_t> TextGenerator::Impl::tokens(const std::string& prompt,
                                                  const GenerateOptions& options) const {
@@ -48,7 +40,7 @@ uint32_t TextGenerator::Impl::kept(std::span<const int32_t> prompt,
 
 std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt,
                                                  const GenerateOptions& options) const {
-  batch->require_free();
+  slots->require_free();
   std::vector<int32_t> ids = tokens(prompt, options);
   if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
   if (ids.size() >= context && !options.shift) refuse_prompt(ids.size());
@@ -62,53 +54,95 @@ void TextGenerator::Impl::refuse_prompt(size_t tokens) const {
       "give a shorter text, ask for a larger context, or let it go on without the oldest tokens");
 }
 
-SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options) const {
+SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options,
+                                             std::span<const int32_t> prompt) const {
   SequenceRequest request;
-  const uint32_t rows = batch->shape().rows;
-  request.prompts.resize(rows);
-  request.sampling.assign(rows, checked(options.sampling.value_or(default_sampling())));
-  request.streams.assign(rows, 0);
+  request.sampling = checked(options.sampling.value_or(default_sampling()));
+  request.max_new_tokens = options.max_new_tokens;
+  request.stop = options.stop;
+  request.ignore_end = options.ignore_end;
+  request.reuse_completions = true;
   request.adapters = chosen_adapters(language->network(), options.adapters);
-  request.max_new_tokens =
-      options.max_new_tokens > 0 ? std::min(options.max_new_tokens, context) : context;
-  if (!options.ignore_end) request.stops = ends;
+  request.grammar = options.grammar;
+  request.shift = options.shift;
+  if (options.shift) request.keep = kept(prompt, options);
   request.steps_per_submission = options.steps_per_submission;
+  if (!options.attention) return request;
+  check_attention(prompt.size() + std::max(options.max_new_tokens, 1u));
+  // The maps of the completion can be kept.
+  const uint32_t most = most_attention_tokens() - static_cast<uint32_t>(prompt.size());
+  request.max_new_tokens =
+      options.max_new_tokens > 0 ? std::min(options.max_new_tokens, most) : most;
   return request;
 }
 
-void TextGenerator::Impl::set_grammars(SequenceRequest& request, const GenerateOptions& options,
-                                       uint32_t texts,
-                                       std::vector<CompletionGrammar>& grammars) const {
-  if (!options.grammar) return;
-  for (uint32_t row = 0; row < texts; ++row)
-    grammars.push_back(completion_grammar(*options.grammar, options.ignore_end));
-  request.grammars.assign(batch->shape().rows, nullptr);
-  for (uint32_t row = 0; row < texts; ++row) request.grammars[row] = &grammars[row];
-}
-
-void TextGenerator::Impl::bound_attention(SequenceRequest& request, size_t prompt,
-                                          const GenerateOptions& options) const {
-  const uint32_t most = most_attention_tokens();
-  check_attention(prompt + std::max(options.max_new_tokens, 1u));
-  request.max_new_tokens = std::min(request.max_new_tokens, most - static_cast<uint32_t>(prompt));
-}
-
-uint32_t TextGenerator::Impl::reuse(SequenceRequest& request, const std::vector<uint32_t>& ids,
-                                    std::span<const uint32_t> identity) {
-  batch->use_adapters(0, request.adapters);
-  // The last token is fed again, because its logits are not kept.
-  const std::vector<uint32_t> held = batch->identity();
-  // A caller's embeddings are fed again, which may have changed, and so is everything where states
-  // are asked for.
-  const std::span<const uint32_t> told = identity.empty() ? ids : identity;
-  const auto end =
-      request.states ? told.begin() : std::find(told.begin(), told.end() - 1, kNoTokenId);
-  const auto common = std::mismatch(told.begin(), end, held.begin(), held.end());
-  batch->truncate(0, static_cast<uint32_t>(common.first - told.begin()));
-  const uint32_t reused = batch->length(0);
-  request.prompts[0].assign(ids.begin() + reused, ids.end());
-  request.identity.assign(told.begin() + reused, told.end());
-  return reused;
+void TextGenerator::Impl::run(std::span<Asked> asked, const GenerateOptions& options) {
+  const auto start = Clock::now();
+  const BatchGeneratorStatistics before = statistics;
+  counts = {.load_seconds = counts.load_seconds,
+            .weight_bytes = counts.weight_bytes,
+            .predicted_device_bytes = counts.predicted_device_bytes};
+  std::exception_ptr failed;
+  size_t running = asked.size();
+  std::vector<uint64_t> numbers;
+  const auto look = [&] {
+    if (!options.cancel || !options.cancel->load()) return;
+    for (const uint64_t number : numbers) cancel(number);
+  };
+  std::optional<double> prefilled;  // prefill_seconds when the first token is known
+  try {
+    for (Asked& one : asked) {
+      SequenceRequest& request = one.request;
+      request.on_token = [&, told = std::move(request.on_token)](const BatchToken& token) {
+        if (counts.first_token_seconds == 0) counts.first_token_seconds = seconds_since(start);
+        if (told) told(token);
+        look();
+      };
+      request.on_end = [&, told = std::move(request.on_end)](Generation found,
+                                                             std::string_view last) {
+        if (told) told(found, last);
+        one.found = std::move(found);
+        --running;
+      };
+      request.on_error = [&](std::exception_ptr error) {
+        failed = std::move(error);
+        --running;
+      };
+      numbers.push_back(submit(std::move(request), one.prompt, options.images));
+    }
+    look();
+    while (running > 0 && !failed) {
+      step();
+      look();
+      if (!prefilled && counts.first_token_seconds > 0) prefilled = statistics.prefill_seconds;
+    }
+    if (failed) std::rethrow_exception(failed);
+  } catch (...) {
+    waiting.clear();
+    for (uint32_t slot = 0; slot < by_slot.size(); ++slot)
+      if (by_slot[slot].sequence) leave(slot, false);
+    throw;
+  }
+  const BatchGeneratorStatistics& now = statistics;
+  counts.prompt_tokens = now.prompt_tokens - before.prompt_tokens;
+  counts.reused_tokens = now.reused_tokens - before.reused_tokens;
+  counts.new_tokens = now.new_tokens - before.new_tokens;
+  counts.decode_steps = static_cast<uint32_t>(now.steps - before.steps);
+  counts.draft_tokens = now.draft_tokens - before.draft_tokens;
+  counts.accepted_tokens = now.accepted_tokens - before.accepted_tokens;
+  counts.images = now.images - before.images;
+  counts.image_seconds = now.image_seconds - before.image_seconds;
+  counts.build_seconds = now.build_seconds - before.build_seconds;
+  counts.prefill_seconds = now.prefill_seconds - before.prefill_seconds;
+  counts.decode_seconds = now.decode_seconds - before.decode_seconds;
+  if (options.shift) {
+    // What comes behind the first token is computed again.
+    const double again = now.prefill_seconds - prefilled.value_or(now.prefill_seconds);
+    counts.prefill_seconds -= again;
+    counts.decode_seconds += again;
+  }
+  counts.peak_device_bytes = device->memory().peak();
+  counts.step_bytes = slots->step_program().work().bytes;
 }
 
 std::vector<uint32_t> TextGenerator::Impl::read_ids(const Generation& generation) const {
@@ -134,19 +168,8 @@ TokenAttention TextGenerator::Impl::attention(const Generation& generation,
     result.windows.push_back(layer.attention.window);
   for (const uint32_t id : ids)
     result.tokens.push_back(mulciber::token_text(*tokenizer, static_cast<int32_t>(id)));
-  statistics.attention_seconds += seconds_since(start);
+  counts.attention_seconds += seconds_since(start);
   return result;
-}
-
-void TextGenerator::Impl::count(const SequenceResult& found) {
-  GenerateStatistics& s = statistics;
-  s.decode_steps += found.steps;
-  s.build_seconds += found.build_seconds;
-  s.prefill_seconds += found.prefill_seconds;
-  s.decode_seconds += found.decode_seconds;
-  if (s.first_token_seconds == 0) s.first_token_seconds = found.first_token_seconds;
-  s.peak_device_bytes = device->memory().peak();
-  s.step_bytes = batch->step().work().bytes;
 }
 
 MemoryPrediction TextGenerator::predict(Device& device, const OpenModel& model,
@@ -166,12 +189,13 @@ void TextGenerator::Impl::start(std::shared_ptr<const OpenModel> files,
                                 const GeneratorOptions& options,
                                 std::shared_ptr<WeightsLoad> weights) {
   const ModelOptions loading = load(std::move(files), options, std::move(weights));
-  context = loading.context;
-  batch = std::make_shared<SequenceBatch>(*device, language->network(),
-                                          BatchShape{loading.sequences, context}, std::nullopt);
+  const DecoderNetwork& network = language->network();
+  open_slots(
+      conversation_slots(device->capabilities(), network, loading.sequences, loading.context),
+      std::nullopt);
   const MemoryPrediction& plan = language->memory_plan();
-  statistics.predicted_device_bytes = plan.weight_bytes + plan.context_bytes;
-  statistics.weight_bytes = model->weight_bytes();
+  counts.predicted_device_bytes = plan.weight_bytes + plan.context_bytes;
+  counts.weight_bytes = model->weight_bytes();
 }
 
 TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& path,
@@ -179,7 +203,7 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, const std::string& 
     : impl_(std::make_shared<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
   impl_->start(open_model(path), options);
-  impl_->statistics.load_seconds = seconds_since(start);
+  impl_->counts.load_seconds = seconds_since(start);
 }
 
 TextGenerator::TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
@@ -187,7 +211,7 @@ TextGenerator::TextGenerator(std::shared_ptr<Device> device, std::shared_ptr<con
     : impl_(std::make_shared<Impl>(given(std::move(device), "TextGenerator"))) {
   const auto start = Clock::now();
   impl_->start(std::move(model), options);
-  impl_->statistics.load_seconds = seconds_since(start);
+  impl_->counts.load_seconds = seconds_since(start);
 }
 
 TextGenerator::TextGenerator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -197,13 +221,14 @@ TextGenerator TextGenerator::conversation(uint32_t context) const {
     throw SettingError("context", fmt::format("is {} of {} tokens", context, impl_->context),
                        "load the model with a larger one");
   auto impl = std::make_shared<Impl>(static_cast<const SharedGenerator&>(*impl_));
-  impl->context = context > 0 ? context : impl_->context;
   const DecoderNetwork& network = impl->language->network();
-  const BatchShape shape = {impl_->batch->shape().rows, impl->context};
-  impl->statistics.weight_bytes = impl_->statistics.weight_bytes;
-  impl->statistics.predicted_device_bytes =
-      SequenceBatch::predict_bytes(impl->device->capabilities(), network, shape);
-  impl->batch = std::make_shared<SequenceBatch>(*impl->device, network, shape);
+  const SlotShape shape =
+      conversation_slots(impl->device->capabilities(), network, impl_->slots->shape().slots,
+                         context > 0 ? context : impl_->context);
+  impl->open_slots(shape, 0);
+  impl->counts.weight_bytes = impl_->counts.weight_bytes;
+  impl->counts.predicted_device_bytes =
+      SequenceSlots::predict_bytes(impl->device->capabilities(), network, shape);
   return TextGenerator(std::move(impl));
 }
 
@@ -211,80 +236,70 @@ TextGenerator::~TextGenerator() = default;
 TextGenerator::TextGenerator(TextGenerator&&) noexcept = default;
 TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;
 
+void TextGenerator::Impl::check_draft(const Impl& draft) {
+  const auto refuse = [](std::string problem, const char* remedy) {
+    throw ModelError("draft model", std::move(problem), remedy);
+  };
+  if (&draft == this)
+    refuse("is the model itself", "take a smaller one, or TextGenerator::conversation()");
+  if (draft.slots->shape().slots != 1)
+    refuse("was loaded for several texts", "load it with GeneratorOptions::sequences of 1");
+  draft.slots->require_free();
+  if (draft.tokenizer == tokenizer || draft.tokenizer == checked_draft) return;
+  check_same_tokens(*tokenizer, *draft.tokenizer);
+  checked_draft = draft.tokenizer;
+}
+
+void TextGenerator::Impl::check_drafts(const GenerateOptions& options) {
+  if (options.prompt_lookup == 0 && !options.draft) return;
+  const char* const what = "GenerateOptions::prompt_lookup and draft";
+  if (slots->shape().slots != 1)
+    throw SettingError(what, "are asked for of a model loaded for several texts",
+                       "leave one of them out");
+  if (!slots->can_draft() || (options.draft && !options.draft->impl_->slots->can_draft()))
+    throw SettingError(what,
+                       "are asked for of a model whose layers keep a state, which cannot be taken "
+                       "back when a draft token is rejected",
+                       "leave them out, and take a draft model with attention");
+  if (options.draft_tokens > kMostDraftTokens)
+    throw SettingError("GenerateOptions::draft_tokens", fmt::format("is {}", options.draft_tokens),
+                       fmt::format("ask for at most {}", kMostDraftTokens));
+  if (options.draft) check_draft(*options.draft->impl_);
+}
+
 Generation TextGenerator::generate(const std::string& prompt, const GenerateOptions& options) {
   Impl& impl = *impl_;
   impl.check_images(options);
-  ShownPrompt shown = impl.show(impl.encode(prompt, options), options.images);
-  const std::vector<int32_t>& encoded = shown.ids;
-  if (options.prompt_lookup > 0 || options.draft) return impl.speculate(encoded, options);
-  std::vector<uint32_t> all(encoded.begin(), encoded.end());  // prompt and completion
-  for (const ShownTile& tile : shown.tiles)
-    std::fill_n(all.begin() + tile.first, tile.count, kNoTokenId);
+  std::vector<int32_t> ids = impl.encode(prompt, options);
+  impl.check_drafts(options);
   if (options.shift && options.attention)
     throw SettingError("GenerateOptions::shift", "is asked for together with attention",
                        "attention is kept of texts that fit the context");
-  const uint32_t keep = options.shift ? impl.kept(encoded, options) : 0;
-
-  Completion completion(*impl.tokenizer, encoded, options.stop, options.on_text);
-  std::atomic<bool> stop{false};
-  bool cancelled = false;
-  const auto look = [&] {
-    if (options.cancel && options.cancel->load()) stop = cancelled = true;
+  Impl::Asked asked = {.prompt = ids, .request = impl.request(options, ids), .found = {}};
+  SequenceRequest& request = asked.request;
+  request.prompt_lookup = options.prompt_lookup;
+  request.draft = options.draft != nullptr;
+  request.draft_tokens = options.draft_tokens;
+  request.on_prompt = options.on_prompt;
+  const auto show = [&](std::string_view piece) {
+    if (options.on_text && !piece.empty()) options.on_text(piece);
   };
-  SequenceRequest request = impl.request(options);
-  if (options.attention) impl.bound_attention(request, encoded.size(), options);
-  std::vector<CompletionGrammar> grammars;
-  impl.set_grammars(request, options, 1, grammars);
-  request.cancel = &stop;
-  request.on_prompt = [&](size_t done, size_t total) {
-    look();
-    if (options.on_prompt) options.on_prompt(done, total);
-  };
-  request.on_token = [&](uint32_t, uint32_t id) {
-    look();
-    if (stop) return;
-    all.push_back(id);
-    if (!completion.push(id, std::ranges::binary_search(request.stops, id))) stop = true;
-  };
-  // A request that asks for more than there is room for ends because the context is full.
-  const uint64_t most = options.max_new_tokens > 0 ? options.max_new_tokens : UINT64_MAX;
-  impl.begin_count();
-  SequenceEnd end = SequenceEnd::kFull;
-  size_t gone = 0;
-  while (true) {
-    const std::vector<uint32_t> ids = options.shift ? shifted(all, keep, impl.context) : all;
-    gone = all.size() - ids.size();
-    const uint32_t reused = impl.reuse(request, ids, shown.identity);
-    impl.give_images(request, shown.tiles, reused, options.cancel);
-    look();
-    const size_t before = all.size();
-    if (options.shift)
-      request.max_new_tokens = static_cast<uint32_t>(
-          std::min<uint64_t>(most - (before - encoded.size()), uint64_t{impl.context} + 1));
-    SequenceResult found = impl.batch->generate(request);
-    end = found.rows[0].end;
-    // The device may have run past a stop text: the batch is cut to the end of the completion that
-    // was given.
-    impl.batch->truncate(0, static_cast<uint32_t>(ids.size() + all.size() - before));
-    if (before == encoded.size()) {
-      impl.statistics.prompt_tokens = ids.size();
-      impl.statistics.reused_tokens = reused;
-    } else {
-      found.decode_seconds += std::exchange(found.prefill_seconds, 0);
-    }
-    impl.count(found);
-    if (!options.shift || stop || end != SequenceEnd::kFull || all.size() - encoded.size() >= most)
-      break;
-    request.on_prompt = [&](size_t, size_t) { look(); };
-    // Random numbers follow from the number of tokens, which falls at a context shift.
-    ++request.streams[0];
+  request.on_token = [&](const BatchToken& token) { show(token.piece); };
+  request.on_end = [&](const Generation&, std::string_view last) { show(last); };
+  const std::vector<float> adapters = request.adapters;
+  if (options.draft) {
+    const Impl& draft = *options.draft->impl_;
+    impl.draft_model = std::make_shared<BatchDraft>(draft, draft.slots);
   }
-  impl.statistics.new_tokens = all.size() - encoded.size();
-  if (options.shift && end == SequenceEnd::kFull) end = SequenceEnd::kLimit;
-  Generation result =
-      completion.finish(end_of(end, options.max_new_tokens == 0 && !options.attention), cancelled);
-  result.left_out = gone;
-  if (options.attention) result.attention = impl.attention(result, request.adapters);
+  try {
+    impl.run({&asked, 1}, options);
+  } catch (...) {
+    impl.draft_model.reset();
+    throw;
+  }
+  impl.draft_model.reset();
+  Generation result = std::move(asked.found).value();
+  if (options.attention) result.attention = impl.attention(result, adapters);
   return result;
 }
 
@@ -298,74 +313,68 @@ std::string TextGenerator::token_text(uint32_t id) const { return impl_->token_t
 std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts,
                                                     const GenerateOptions& options) {
   Impl& impl = *impl_;
-  const uint32_t rows = impl.batch->shape().rows;
   if (!options.images.empty())
     throw SettingError("GenerateOptions::images", "are given to generate_all()",
                        "generate() such texts one by one");
   if (options.shift)
     throw SettingError("GenerateOptions::shift", "is asked for with generate_all()",
                        "continue such texts one by one");
-  std::vector<std::vector<int32_t>> encoded;
-  for (const std::string& prompt : prompts) encoded.push_back(impl.encode(prompt, options));
-  std::vector<Generation> results;
-  impl.begin_count();
-  for (size_t first = 0; first < prompts.size(); first += rows) {
-    const auto count = static_cast<uint32_t>(std::min<size_t>(rows, prompts.size() - first));
-    SequenceRequest request = impl.request(options);
-    request.cancel = options.cancel;
-    std::vector<Completion> completions;
-    std::vector<CompletionGrammar> grammars;
-    impl.set_grammars(request, options, count, grammars);
-    for (uint32_t row = 0; row < count; ++row) {
-      const std::vector<int32_t>& ids = encoded[first + row];
-      if (options.attention) impl.bound_attention(request, ids.size(), options);
-      completions.emplace_back(*impl.tokenizer, ids, options.stop, nullptr);
-      request.prompts[row].assign(ids.begin(), ids.end());
-      request.streams[row] = static_cast<uint32_t>(first) + row;
-      impl.batch->use_adapters(row, request.adapters);
-      impl.batch->truncate(row, 0);
-      impl.statistics.prompt_tokens += ids.size();
-    }
-    const SequenceResult found = impl.batch->generate(request);
-    const bool cancelled = options.cancel && options.cancel->load();
-    for (uint32_t row = 0; row < count; ++row) {
-      for (const uint32_t id : found.rows[row].ids)
-        completions[row].push(id, std::ranges::binary_search(request.stops, id));
-      const bool open = cancelled && found.rows[row].end == SequenceEnd::kCancelled;
-      results.push_back(completions[row].finish(
-          end_of(found.rows[row].end, options.max_new_tokens == 0 && !options.attention), open));
-      impl.statistics.new_tokens += results.back().ids.size();
-      impl.batch->truncate(
-          row, static_cast<uint32_t>(encoded[first + row].size() + results.back().ids.size()));
-    }
-    impl.count(found);
+  std::vector<Impl::Asked> asked;
+  for (const std::string& prompt : prompts) {
+    std::vector<int32_t> ids = impl.encode(prompt, options);
+    SequenceRequest request = impl.request(options, ids);
+    request.stream = static_cast<uint32_t>(asked.size());
+    request.reuse_completions = false;  // a completion does not depend on those beside it
+    asked.push_back({.prompt = std::move(ids), .request = std::move(request), .found = {}});
   }
-  for (Generation& result : results) {
-    if (options.attention)
-      result.attention =
-          impl.attention(result, chosen_adapters(impl.language->network(), options.adapters));
+  impl.run(asked, options);
+  const std::vector<float> adapters = chosen_adapters(impl.language->network(), options.adapters);
+  std::vector<Generation> results;
+  for (Impl::Asked& one : asked) {
+    results.push_back(std::move(one.found).value());
+    if (options.attention) results.back().attention = impl.attention(results.back(), adapters);
   }
   return results;
 }
 
+uint64_t TextGenerator::Impl::cache_fingerprint() const {
+  return fingerprint_with(fingerprint, slots->state().adapter_scales(0));
+}
+
+SavedSequence TextGenerator::Impl::save() const {
+  slots->require_free();
+  std::vector<uint32_t> prompt = left.ids;
+  prompt.push_back(0);  // the last token of a prompt is never in the cache
+  slots->begin(
+      0, {.prompt = prompt, .identity = left.identity, .exact = false, .adapters = left.adapters});
+  SavedSequence saved = slots->save(0);
+  slots->end(0, true);
+  return saved;
+}
+
+size_t TextGenerator::Impl::restore(const SavedSequence& saved) {
+  slots->restore(0, saved, left.adapters);
+  left.ids = saved.ids;
+  left.identity.clear();
+  return saved.ids.size();
+}
+
 void TextGenerator::save_cache(const std::string& file) const {
-  save_sequence(file, impl_->batch->save(0), impl_->cache_fingerprint());
+  const SavedSequence saved = impl_->save();
+  save_sequence(file, saved, impl_->cache_fingerprint());
 }
 
 size_t TextGenerator::load_cache(const std::string& file) {
-  const SavedSequence saved = load_sequence(file, impl_->cache_fingerprint());
-  impl_->batch->restore(0, saved);
-  return saved.ids.size();
+  return impl_->restore(load_sequence(file, impl_->cache_fingerprint()));
 }
 
 std::vector<std::byte> TextGenerator::save_cache() const {
-  return sequence_bytes(impl_->batch->save(0), impl_->cache_fingerprint());
+  const SavedSequence saved = impl_->save();
+  return sequence_bytes(saved, impl_->cache_fingerprint());
 }
 
 size_t TextGenerator::load_cache(std::span<const std::byte> bytes) {
-  const SavedSequence saved = read_sequence(bytes, impl_->cache_fingerprint());
-  impl_->batch->restore(0, saved);
-  return saved.ids.size();
+  return impl_->restore(read_sequence(bytes, impl_->cache_fingerprint()));
 }
 
 std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessage> messages) const {
@@ -375,7 +384,7 @@ std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessag
 }
 
 Sampling TextGenerator::default_sampling() const { return impl_->default_sampling(); }
-const GenerateStatistics& TextGenerator::statistics() const { return impl_->statistics; }
+const GenerateStatistics& TextGenerator::statistics() const { return impl_->counts; }
 uint32_t TextGenerator::context() const { return impl_->context; }
 std::vector<std::string> TextGenerator::adapters() const {
   return adapter_names(impl_->language->network());

@@ -8,23 +8,16 @@
 #include <vector>
 
 #include "models/adapters/adapters.h"
-#include "models/generation/draft_check.h"
-#include "models/generation/shared_generator.h"
-#include "models/generation/token_scorer.h"
+#include "models/generation/generation_batch.h"
 #include "mulciber/text_generator.h"
 
 namespace mulciber {
 
-struct TextGenerator::Impl : SharedGenerator {
-  std::shared_ptr<SequenceBatch> batch;
-  uint32_t context = 0;
-  GenerateStatistics statistics;
-  std::optional<TokenScorer> scorer;
-  std::optional<DraftCheck> checker;
+struct TextGenerator::Impl : GenerationBatch {
+  GenerateStatistics counts;
   std::shared_ptr<const Tokenizer> checked_draft;  // found to have this model's tokens
-
   explicit Impl(std::shared_ptr<Device> on) { device = std::move(on); }
-  explicit Impl(const SharedGenerator& other) : SharedGenerator(other) {}
+  explicit Impl(const SharedGenerator& other) : GenerationBatch(other) {}
   /// weights: as in ModelOptions.
   void start(std::shared_ptr<const OpenModel> files, const GeneratorOptions& options,
              std::shared_ptr<WeightsLoad> weights = {});
@@ -38,44 +31,31 @@ struct TextGenerator::Impl : SharedGenerator {
   /// How many tokens stay at the beginning when the context shifts.
   uint32_t kept(std::span<const int32_t> prompt, const GenerateOptions& options) const;
   Sampling default_sampling() const { return SharedGenerator::default_sampling(context); }
-  /// The request for every row of the batch, without its prompts.
-  SequenceRequest request(const GenerateOptions& options) const;
-  /// Sets the options' grammar, if there is one, for the first `texts` rows. `grammars` must
-  /// outlive the request.
-  void set_grammars(SequenceRequest& request, const GenerateOptions& options, uint32_t texts,
-                    std::vector<CompletionGrammar>& grammars) const;
-  /// Limits the new ids behind a prompt so that its attention maps can be kept.
-  void bound_attention(SequenceRequest& request, size_t prompt,
-                       const GenerateOptions& options) const;
+  /// The request that the options make, without callbacks.
+  SequenceRequest request(const GenerateOptions& options, std::span<const int32_t> prompt) const;
+  /// A prompt whose completion is computed with others.
+  struct Asked {
+    std::vector<int32_t> prompt;
+    SequenceRequest request;
+    std::optional<Generation> found;
+  };
+  /// Computes the completions, and counts what that takes. Where one fails, all end.
+  void run(std::span<Asked> asked, const GenerateOptions& options);
   /// The ids of prompt and answer that the model has read.
   std::vector<uint32_t> read_ids(const Generation& generation) const;
   TokenAttention attention(const Generation& generation, std::span<const float> adapters);
-  /// The fingerprint of row 0's cache, which depends on the row's adapter scales.
-  uint64_t cache_fingerprint() const {
-    return fingerprint_with(fingerprint, batch->adapter_scales(0));
-  }
-  /// For a request with row 0 alone: keeps the cached prefix of `ids`, and asks for the others.
-  /// identity: SequenceRequest::identity of all `ids`. Returns how many tokens are kept.
-  uint32_t reuse(SequenceRequest& request, const std::vector<uint32_t>& ids,
-                 std::span<const uint32_t> identity = {});
-  /// Adds the embeddings of a prompt's images to a request for the tokens behind the first
-  /// `reused`. `tiles` keeps their memory.
-  void give_images(SequenceRequest& request, std::vector<ShownTile>& tiles, uint32_t reused,
-                   const std::atomic<bool>* cancel);
+  /// Copies of the last completion's tokens with their keys and values out of the cache, and back.
+  SavedSequence save() const;
+  size_t restore(const SavedSequence& saved);
+  /// The fingerprint of the cache, which depends on the adapter scales of the last completion.
+  uint64_t cache_fingerprint() const;
   /// Throws SettingError where an option excludes images.
   void check_images(const GenerateOptions& options) const;
-  class Drafter;
-  /// generate() with GenerateOptions::prompt_lookup or draft.
-  Generation speculate(const std::vector<int32_t>& encoded, const GenerateOptions& options);
+  /// Throws SettingError or ModelError where tokens cannot be drafted as the options ask.
+  void check_drafts(const GenerateOptions& options);
   /// Throws ModelError where the draft model cannot serve this one, above all where its tokens are
   /// others.
   void check_draft(const Impl& draft);
-  /// For a request with row 0 alone: prefills all but the last of `ids`, as far as the batch does
-  /// not hold them.
-  void take_in(SequenceRequest& request, std::vector<uint32_t> ids);
-  /// Reset the statistics for a call, and add a run of the batch to them.
-  void begin_count();
-  void count(const SequenceResult& found);
 };
 
 }  // namespace mulciber

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "models/encoding/text_encoder_impl.h"
-#include "models/generation/batch_generator_impl.h"
+#include "models/generation/generation_batch.h"
 #include "models/generation/text_generator_impl.h"
 #include "models/translation/translator_impl.h"
 #include "models/vision/image_copies.h"
@@ -38,7 +38,7 @@ PipelineWarmup::PipelineWarmup(const Translator& translator, const TranslateOpti
 
 PipelineWarmup::PipelineWarmup(const TextGenerator& generator)
     : impl_(std::make_unique<Impl>(generator.impl_->device, generator.impl_,
-                                   generator.impl_->batch->pipelines())) {}
+                                   generator.impl_->slots->pipelines())) {}
 
 PipelineWarmup::PipelineWarmup(const BatchGenerator& generator)
     : impl_(std::make_unique<Impl>(generator.impl_->device, nullptr,

@@ -6,6 +6,7 @@
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
+#include "tests/small_decoder.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -18,19 +19,20 @@ constexpr const char* kShiftPrompt = "The red hammer";
 
 std::string shift_model() { return (data_dir() / "gemma3").string(); }
 
-/// The expected tokens, computed with a cache that is emptied before every shift.
+/// The expected tokens. Each text behind a shift reuses nothing of the texts before.
 std::vector<uint32_t> shifted_by_hand(const std::vector<uint32_t>& prompt) {
   const Checkpoint checkpoint(shift_model());
   const DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
                            {.cache = DataType::kF16, .context = kShiftContext});
-  SequenceBatch batch(shared_device(), model.network(), {1, kShiftContext});
+  SequenceSlots slots = slots_of(model.network(), 1, kShiftContext);
   std::vector<uint32_t> all = prompt;
   while (all.size() < prompt.size() + kNew) {
-    batch.truncate(0, 0);
-    SequenceRequest request = {.prompts = {shifted(all, kKeep, kShiftContext)}};
-    request.max_new_tokens = static_cast<uint32_t>(prompt.size() + kNew - all.size());
-    const SequenceResult result = batch.generate(request);
-    all.insert(all.end(), result.rows[0].ids.begin(), result.rows[0].ids.end());
+    const std::vector<uint32_t> text = shifted(all, kKeep, kShiftContext);
+    const auto left = static_cast<uint32_t>(prompt.size() + kNew - all.size());
+    const std::vector<uint32_t> ids =
+        decode_sequence(slots, 0, {.prompt = text, .reuses = false}, {.max_new_tokens = left}).ids;
+    slots.end(0, false);
+    all.insert(all.end(), ids.begin(), ids.end());
   }
   return {all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end()};
 }

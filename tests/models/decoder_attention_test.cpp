@@ -8,6 +8,7 @@
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
+#include "tests/small_decoder.h"
 #include "tests/support.h"
 
 using namespace mulciber;
@@ -138,10 +139,11 @@ TEST_CASE("A head that is switched off counts as if nothing took its output") {
     const auto row = std::span(all).last(model.network().vocabulary);
     return static_cast<uint32_t>(std::ranges::max_element(row) - row.begin());
   };
-  SequenceBatch batch(shared_device(), without->network(), {1, 32});
+  SequenceSlots slots = slots_of(without->network(), 1, 32);
   std::vector<uint32_t> fed = ids;
-  const SequenceResult chosen = batch.generate({.prompts = {ids}, .max_new_tokens = 6});
-  for (const uint32_t id : chosen.rows[0].ids) {
+  const std::vector<uint32_t> chosen = greedy(slots, ids, 6);
+  REQUIRE(chosen.size() == 6);
+  for (const uint32_t id : chosen) {
     CHECK(id == last(output(*without, fed, "logits"), *without));
     fed.push_back(id);
   }

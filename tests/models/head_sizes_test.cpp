@@ -11,6 +11,7 @@
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/lora_families.h"
+#include "tests/small_decoder.h"
 #include "tests/support.h"
 
 using namespace mulciber;
@@ -197,9 +198,8 @@ void check(const Made& made, const std::filesystem::path& folder, DataType cache
   const double tolerance = cache == DataType::kF32 ? 2e-5 : 5e-3;
   CHECK(difference(found, expected) < tolerance);
 
-  SequenceBatch batch(shared_device(), model.network(), {1, 24});
-  const std::vector<uint32_t> ids =
-      batch.generate({.prompts = {prompt}, .max_new_tokens = 6}).rows[0].ids;
+  SequenceSlots slots = slots_of(model.network(), 1, 24);
+  const std::vector<uint32_t> ids = greedy(slots, prompt, 6);
   REQUIRE(ids.size() == 6);
   for (const uint32_t id : ids) {
     const double best = *std::ranges::max_element(last);

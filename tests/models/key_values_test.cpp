@@ -7,7 +7,7 @@
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
-#include "tests/support.h"
+#include "tests/small_decoder.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -19,22 +19,10 @@ std::filesystem::path model_with_blocks() {  // heads of 32
   return fixtures_dir() / "gguf/tiny-F32.gguf";
 }
 
-std::unique_ptr<DecoderModel> open_with(const std::filesystem::path& path, DataType cache) {
-  const Checkpoint checkpoint(path);
-  return std::make_unique<DecoderModel>(
-      shared_device(), checkpoint, read_decoder_config(checkpoint), ModelOptions{.cache = cache});
-}
-
 std::vector<uint32_t> key_value_prompt(uint32_t length) {
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < length; ++i) ids.push_back((11 + 37 * i + i * i) % 200 + 5);
   return ids;
-}
-
-std::vector<uint32_t> greedy(const DecoderModel& model, const std::vector<uint32_t>& prompt,
-                             uint32_t tokens) {
-  SequenceBatch batch(shared_device(), model.network(), {1, 128});
-  return batch.generate({.prompts = {prompt}, .max_new_tokens = tokens}).rows[0].ids;
 }
 
 std::vector<double> key_value_logits(DecoderModel& model, const std::vector<uint32_t>& ids) {
@@ -58,9 +46,9 @@ TEST_CASE(
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const std::string name = GENERATE("gguf/tiny-F32.gguf", "models/llama_realistic");
   INFO(name);
-  const auto exact = open_with(fixtures_dir() / name, DataType::kF32),
-             blocks = open_with(fixtures_dir() / name, DataType::kQ8_0);
-  const std::vector<uint32_t> prompt = key_value_prompt(40), ids = greedy(*exact, prompt, 24);
+  const auto exact = open_decoder(fixtures_dir() / name, {.cache = DataType::kF32}),
+             blocks = open_decoder(fixtures_dir() / name, {.cache = DataType::kQ8_0});
+  const std::vector<uint32_t> prompt = key_value_prompt(40), ids = alone(*exact, prompt, 24);
   std::vector<uint32_t> all = prompt;
   all.insert(all.end(), ids.begin(), ids.end());
   const std::vector<double> wanted = key_value_logits(*exact, all),
@@ -80,7 +68,7 @@ TEST_CASE(
   CHECK(worst <= kLargest * usual);
   CHECK(worst > 0);  // blocks were used
 
-  const std::vector<uint32_t> others = greedy(*blocks, prompt, 24);
+  const std::vector<uint32_t> others = alone(*blocks, prompt, 24);
   const auto [at, other] = std::mismatch(ids.begin(), ids.end(), others.begin());
   if (at != ids.end()) {
     const uint64_t vocabulary = wanted.size() / all.size();
@@ -91,26 +79,40 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A row of q8_0 is saved, forked and restored, and mixes with no other type") {
+TEST_CASE("A sequence of q8_0 is saved, forked and restored, and mixes with no other type") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
-  const auto model = open_with(model_with_blocks(), DataType::kQ8_0);
-  const std::vector<uint32_t> prompt = key_value_prompt(21), expected = greedy(*model, prompt, 12);
-  const std::vector<uint32_t> begin(prompt.begin(), prompt.end() - 1);
-  SequenceBatch batch(shared_device(), model->network(), {2, 96});
-  batch.generate({.prompts = {begin, {}}, .max_new_tokens = 0});
-  const SavedSequence saved = batch.save(0);
-  batch.restore(1, saved);
-  const SequenceResult forked =
-      batch.generate({.prompts = {{prompt.back()}, {prompt.back()}}, .max_new_tokens = 12});
-  CHECK(forked.rows[0].ids == expected);
-  CHECK(forked.rows[1].ids == expected);
+  const auto model = open_decoder(model_with_blocks(), {.cache = DataType::kQ8_0});
+  const std::vector<uint32_t> prompt = key_value_prompt(21), expected = alone(*model, prompt, 12);
+  const auto held = static_cast<uint32_t>(prompt.size() - 1);
+  SequenceSlots slots = slots_of(model->network(), 2, 96);
+  slots.begin(0, {.prompt = prompt});
+  slots.feed(0, held, false);
+  const SavedSequence saved = slots.save(0);
+  CHECK(std::equal(saved.ids.begin(), saved.ids.end(), prompt.begin(), prompt.end() - 1));
+  slots.restore(1, saved, {});
+  CHECK(slots.begin(1, {.prompt = prompt, .exact = false}) == held);
+  const std::vector<uint32_t> both = {0, 1};
+  std::vector<uint32_t> forked[2];
+  for (const uint32_t slot : both) forked[slot].push_back(slots.feed(slot, 1, true).value());
+  while (forked[0].size() < 12) {
+    const std::vector<SequenceSlots::Choice> choices = slots.step(both);
+    for (const uint32_t slot : both) forked[slot].push_back(choices[slot].value());
+  }
+  CHECK(forked[0] == expected);
+  CHECK(forked[1] == expected);
   // A block of 32 numbers takes 34 bytes, and padding at most 15.
   const uint64_t columns = model->network().decoder.layers[0].attention.cache_columns();
-  CHECK(saved.layers[0].size() <= begin.size() * (columns / 32 * 34 + 15));
+  CHECK(saved.layers[0].size() <= held * (columns / 32 * 34 + 15));
 
-  const auto halves = open_with(model_with_blocks(), DataType::kF16);
-  SequenceBatch other(shared_device(), halves->network(), {1, 96});
-  CHECK_THAT(model_error([&] { other.restore(0, saved); }).value_or(""),
+  SequenceSlots later = slots_of(model->network(), 1, 40);
+  later.restore(0, saved, {});
+  CHECK(later.begin(0, {.prompt = prompt, .exact = false}) == held);
+  later.end(0, true);
+  CHECK(greedy(later, prompt, 12) == expected);
+
+  const auto halves = open_decoder(model_with_blocks(), {.cache = DataType::kF16});
+  SequenceSlots other = slots_of(halves->network(), 1, 96);
+  CHECK_THAT(model_error([&] { other.restore(0, saved, {}); }).value_or(""),
              ContainsSubstring("another model"));
 }
 

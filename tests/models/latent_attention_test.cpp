@@ -129,13 +129,16 @@ TEST_CASE("Latent attention keeps rank and rotated elements of a token and layer
     CHECK(predicted.key_value_bytes == 2 * 64 * 2 * numbers * sizeof(uint16_t));
     Device& device = shared_device();
     const auto model = open_decoder(latent_model(name));
-    const BatchShape shape = {2, 64};
+    const SlotShape shape = conversation_slots(device.capabilities(), model->network(), 2, 64);
     const uint64_t bytes =
-        SequenceBatch::predict_bytes(device.capabilities(), model->network(), shape);
+        SequenceSlots::predict_bytes(device.capabilities(), model->network(), shape);
     const uint64_t before = device.memory().used();
-    SequenceBatch batch(device, model->network(), shape);
-    batch.generate(
-        {.prompts = {latent_ids(*model, 40), latent_ids(*model, 3)}, .max_new_tokens = 2});
+    SequenceSlots slots(device, model->network(), shape);
+    for (const uint32_t length : {40u, 3u}) {
+      const std::vector<uint32_t> prompt = latent_ids(*model, length);
+      decode_sequence(slots, 1, {.prompt = prompt, .reuses = false}, {.max_new_tokens = 2});
+      slots.end(1, false);
+    }
     const auto taken = static_cast<double>(device.memory().used() - before);
     CHECK(taken <= 1.1 * static_cast<double>(bytes));
     CHECK(static_cast<double>(bytes) <= 1.1 * taken);
@@ -163,9 +166,9 @@ TEST_CASE("A decode step has two products for the matrices of all heads, and one
   for (const char* name : {"deepseek_v2", "deepseek_v3"}) {
     INFO(name);
     const auto model = open_decoder(latent_model(name));
-    SequenceBatch batch(shared_device(), model->network(), {1, 32});
+    SequenceSlots slots = slots_of(model->network(), 1, 32);
     std::map<Op, size_t> ops;
-    for (const Node& node : batch.step().nodes()) ++ops[node.kernel->op];
+    for (const Node& node : slots.step_program().nodes()) ++ops[node.kernel->op];
     const size_t layers = model->network().decoder.layers.size();
     CHECK(ops[Op::kLatentAttention] == layers);
     CHECK(ops[Op::kHeadMatmul] == 2 * layers);

@@ -116,9 +116,16 @@ std::vector<uint32_t> in_slot(SequenceSlots& slots, uint32_t slot,
   return ids;
 }
 
+/// How many tokens of a prompt the only slot goes on from.
+uint32_t kept_for(SequenceSlots& slots, const std::vector<uint32_t>& prompt) {
+  const uint32_t held = slots.begin(0, {.prompt = prompt, .exact = false});
+  slots.end(0, true);
+  return held;
+}
+
 }  // namespace
 
-TEST_CASE("What a new kind of layer keeps is decoded in rows, slots and tasks") {
+TEST_CASE("What a new kind of layer keeps is decoded in slots and tasks") {
   const bool keeps_tokens = GENERATE(true, false);
   CAPTURE(keeps_tokens);
   const Toy toy(keeps_tokens);
@@ -127,21 +134,19 @@ TEST_CASE("What a new kind of layer keeps is decoded in rows, slots and tasks") 
                               beside = toy.without_cache(other);
   CHECK(expected != alone(*toy.model, prompt, kNewTokens));
 
-  SequenceBatch rows(shared_device(), toy.network, {3, kContext});
-  const SequenceResult found =
-      rows.generate({.prompts = {prompt, {}, other}, .max_new_tokens = kNewTokens});
-  CHECK(found.rows[0].ids == expected);
-  CHECK(found.rows[2].ids == beside);
-
-  SequenceBatch one(shared_device(), toy.network, {1, kContext});
-  auto task = one.start({.prompts = {prompt}, .max_new_tokens = kNewTokens});
+  const auto one = std::make_shared<SequenceSlots>(
+      shared_device(), toy.network,
+      conversation_slots(shared_device().capabilities(), toy.network, 1, kContext));
+  CHECK(greedy(*one, other, kNewTokens) == beside);
+  auto task = std::make_unique<SequenceTask>(
+      one, SequenceTaskRequest{.prompt = prompt, .max_new_tokens = kNewTokens});
   SequenceTask& sequence = *task;
   SlicedRun run(shared_device(), std::move(task));
   while (!run.done()) {
     run.step(1000);
     run.wait();
   }
-  CHECK(sequence.finish().rows[0].ids == expected);
+  CHECK(sequence.finish() == expected);
 
   SequenceSlots slots(shared_device(), toy.network, {.slots = 3, .context = kContext, .chunk = 16});
   std::vector<uint32_t> first = in_slot(slots, 0, prompt), second = in_slot(slots, 2, other);
@@ -166,20 +171,24 @@ TEST_CASE("What a new kind of layer keeps is saved, taken back and scored") {
   const std::vector<uint32_t> prompt = prompt_of(37, 3), expected = toy.without_cache(prompt);
   const std::vector<uint32_t> begin(prompt.begin(), prompt.end() - 1);
 
-  SequenceBatch batch(shared_device(), toy.network, {2, kContext});
-  batch.generate({.prompts = {begin, {}}, .max_new_tokens = 0});
-  batch.restore(1, batch.save(0));
-  const SequenceResult forked =
-      batch.generate({.prompts = {{}, {prompt.back()}}, .max_new_tokens = kNewTokens});
-  CHECK(forked.rows[1].ids == expected);
+  SequenceSlots one = slots_of(toy.network, 1, kContext),
+                other = slots_of(toy.network, 1, kContext);
+  decode_sequence(one, 0, {.prompt = begin, .exact = false}, {.max_new_tokens = 0});
+  other.restore(0, one.save(0), {});
+  one.end(0, false);
+  CHECK(kept_for(other, prompt) == begin.size());
+  CHECK(greedy(other, prompt, kNewTokens) == expected);
 
-  SequenceBatch one(shared_device(), toy.network, {1, kContext});
-  one.generate({.prompts = {begin}, .max_new_tokens = 0});
-  one.generate({.prompts = {prompt_of(5, 1)}, .max_new_tokens = 3});
-  one.truncate(0, static_cast<uint32_t>(begin.size()));
-  CHECK(one.length(0) == (keeps_tokens ? begin.size() : 0));
-  const std::vector<uint32_t> rest = keeps_tokens ? std::vector{prompt.back()} : prompt;
-  CHECK(one.generate({.prompts = {rest}, .max_new_tokens = kNewTokens}).rows[0].ids == expected);
+  // The end of a prompt is kept, whatever was chosen behind it.
+  greedy(one, begin, 3);
+  CHECK(kept_for(one, prompt) == begin.size());
+  CHECK(greedy(one, prompt, kNewTokens) == expected);
+  // A place within a prompt is kept where tokens are.
+  std::vector<uint32_t> longer = begin;
+  for (const uint32_t id : prompt_of(5, 1)) longer.push_back(id);
+  greedy(one, longer, 3);
+  CHECK(kept_for(one, prompt) == (keeps_tokens ? begin.size() : 0));
+  CHECK(greedy(one, prompt, kNewTokens) == expected);
 
   TokenScorer scorer(shared_device(), toy.network, kContext, 0, 16);
   std::vector<uint32_t> ids = prompt;

@@ -15,6 +15,7 @@
 #include "tests/device.h"
 #include "tests/lora_families.h"
 #include "tests/model_error.h"
+#include "tests/small_decoder.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -118,8 +119,8 @@ TEST_CASE("A step through adapted experts has as many dispatches, however many e
   const auto dispatches = [&](const std::vector<AdapterFile>& adapters) {
     DecoderModel model(shared_device(), checkpoint, config,
                        {.folded_norms = false, .adapters = open_adapters(adapters)});
-    SequenceBatch batch(shared_device(), model.network(), {1, 32});
-    return batch.step().nodes().size();
+    SequenceSlots slots = slots_of(model.network(), 1, 32);
+    return slots.step_program().nodes().size();
   };
   // Queries to values, the output projection and the router each add A, scales and B; each of the
   // two products of experts adds these and a sum, the gates one dispatch; the output product adds
@@ -156,8 +157,8 @@ TEST_CASE("Adapters beside weights in blocks, with norms and integers in product
       const Checkpoint checkpoint(whole);
       DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
                          {.folded_norms = true, .adapters = beside});
-      SequenceBatch batch(shared_device(), model.network(), {1, 32});
-      return std::pair(batch.step().nodes().size(), model.network().decoder.layers.size());
+      SequenceSlots slots = slots_of(model.network(), 1, 32);
+      return std::pair(slots.step_program().nodes().size(), model.network().decoder.layers.size());
     };
     // The norms of both sublayers are dispatches of their own again.
     const auto [bare, layers] = dispatches({});

@@ -12,6 +12,7 @@
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/lora_files.h"
+#include "tests/small_decoder.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
@@ -135,8 +136,8 @@ TEST_CASE("An adapter's products are two for each adapted one, however many adap
     const Checkpoint checkpoint(tiny_model("qwen2"));
     DecoderModel model(shared_device(), checkpoint, read_decoder_config(checkpoint),
                        {.folded_norms = false, .adapters = opened(scales)});
-    SequenceBatch batch(shared_device(), model.network(), {1, 32});
-    return batch.step().nodes().size();
+    SequenceSlots slots = slots_of(model.network(), 1, 32);
+    return slots.step_program().nodes().size();
   };
   const size_t bare = dispatches({});
   // Queries to values, the output projection, gate and up, and down each add A, scales and B; the

@@ -1,12 +1,16 @@
-// Speculative decoding: draft tokens change neither the answer's tokens nor their distribution.
+// Speculative decoding of one sequence: draft tokens change no bit of what the model computes,
+// and neither a completion nor its distribution.
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <map>
+#include <optional>
 
-#include "models/generation/draft_check.h"
+#include "models/generation/prompt_lookup.h"
 #include "models/generation/token_scorer.h"
 #include "mulciber/error.h"
+#include "mulciber/grammar.h"
 #include "mulciber/text_generator.h"
 #include "tests/catch.h"
 #include "tests/device.h"
@@ -22,59 +26,83 @@ namespace {
 
 using Ids = std::vector<uint32_t>;
 
-/// A sequence of a model, and checks of draft tokens after it.
-struct Checked {
-  SequenceBatch batch;
-  DraftCheck check;
-
-  Checked(const DecoderModel& model, uint32_t context, uint32_t window = 0)
-      : batch(shared_device(), model.network(), {1, context}),
-        check(shared_device(), model.network(), batch, window) {}
-
-  void take_in(const Ids& prompt) {
-    batch.truncate(0, 0);
-    batch.generate({.prompts = {Ids(prompt.begin(), prompt.end() - 1)}});
-  }
+struct ChosenIds {
+  Ids ids;
+  std::vector<std::vector<float>> logits;  // of each choice, where the sequence keeps them
+  uint32_t steps = 0;
 };
 
-/// The tokens after a prompt, with draft tokens that `draft` makes from the tokens so far.
+/// What a sequence chooses in the only slot, with draft tokens that `draft` makes from the choices
+/// so far.
 template <typename Drafter>
-Ids continued(Checked& with, const Ids& prompt, size_t count, const Sampling& sampling,
-              const Drafter& draft) {
-  with.take_in(prompt);
-  Ids ids = prompt;
-  while (ids.size() < prompt.size() + count) {
-    const Ids drafted = draft(ids);
-    const Ids chosen = with.check.run({.ids = ids, .drafted = drafted, .sampling = sampling});
-    REQUIRE(chosen.size() <= drafted.size() + 1);
-    CHECK(std::equal(chosen.begin(), chosen.end() - 1, drafted.begin()));
-    ids.insert(ids.end(), chosen.begin(), chosen.end());
-    CHECK(with.batch.length(0) == ids.size() - 1);
-    CHECK(std::ranges::equal(with.batch.ids(0), std::span(ids).first(ids.size() - 1)));
+ChosenIds chosen_ids(SequenceSlots& slots, const SlotSequence& sequence, size_t count,
+                     const Drafter& draft) {
+  ChosenIds found;
+  Ids text(sequence.prompt.begin(), sequence.prompt.end());
+  const auto take = [&](const SequenceSlots::Choice& choice) {
+    REQUIRE(choice);
+    found.ids.push_back(*choice);
+    text.push_back(*choice);
+    if (sequence.keeps_logits) found.logits.push_back(slots.logits(0));
+  };
+  take(decode_sequence(slots, 0, sequence, {.max_new_tokens = 1}).ids.front());
+  const uint32_t only[] = {0};
+  while (found.ids.size() < count) {
+    SequenceSlots::Draft drafted = {.slot = 0, .ids = draft(found.ids), .rows = {}, .masks = {}};
+    const auto tokens = static_cast<uint32_t>(drafted.ids.size());
+    for (uint32_t row = 1; row <= tokens; ++row) drafted.rows.push_back(row);
+    REQUIRE(slots.reserve(0, 1 + tokens));
+    ++found.steps;
+    take(slots.step(only, std::span(&drafted, tokens > 0 ? 1 : 0)).front());
+    size_t accepted = 0;
+    while (const auto choice = slots.follow(0)) {
+      REQUIRE(accepted < tokens);
+      CHECK(drafted.ids[accepted] == found.ids.back());
+      ++accepted;
+      take(*choice);
+    }
+    if (accepted < tokens) CHECK(drafted.ids[accepted] != found.ids.back());
+    CHECK(slots.length(0) == text.size() - 1);
+    CHECK(std::ranges::equal(slots.tokens(0), std::span(text).first(text.size() - 1)));
   }
-  return {ids.begin() + static_cast<std::ptrdiff_t>(prompt.size()),
-          ids.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
+  slots.end(0, false);
+  found.ids.resize(count);
+  found.logits.resize(sequence.keeps_logits ? count : 0);
+  return found;
 }
 
-/// Checks that any draft tokens, right and wrong ones, leave the answer's tokens unchanged.
+Ids no_draft(const Ids&) { return {}; }
+
+/// Checks that any draft tokens, right and wrong ones, change no bit of what the model computes.
 void check_any_drafts(const DecoderModel& model, const Sampling& sampling) {
-  constexpr size_t kTokens = 16;
-  Checked with(model, 64, sampling.penalty_window);
+  constexpr size_t kChoices = 16;
+  SequenceSlots slots = slots_of(model.network(), 1, 64);
+  REQUIRE(slots.shape().draft_rows == kMostDraftTokens);
   const uint32_t vocabulary = model.network().vocabulary;
   Ids prompt = prompt_of(11, 5);
   for (uint32_t& id : prompt) id %= vocabulary;
-  const Ids expected = continued(with, prompt, kTokens, sampling, [](const Ids&) { return Ids(); });
+  const SlotSequence sequence = {
+      .prompt = prompt, .drafts = true, .sampling = sampling, .keeps_logits = true};
+  const ChosenIds expected = chosen_ids(slots, sequence, kChoices, no_draft);
+  CHECK(expected.steps == kChoices - 1);
   for (const size_t wrong_every : {0, 3}) {
     INFO("every " << wrong_every << "th draft token is wrong");
-    const Ids found = continued(with, prompt, kTokens, sampling, [&](const Ids& ids) {
+    const ChosenIds found = chosen_ids(slots, sequence, kChoices, [&](const Ids& ids) {
       Ids drafted;
-      for (size_t at = ids.size() - prompt.size(); at < kTokens && drafted.size() < 7; ++at) {
+      for (size_t at = ids.size(); at < kChoices && drafted.size() < kMostDraftTokens; ++at) {
         const bool wrong = wrong_every > 0 && at % wrong_every == 0;
-        drafted.push_back(wrong ? (expected[at] + 1) % vocabulary : expected[at]);
+        drafted.push_back(wrong ? (expected.ids[at] + 1) % vocabulary : expected.ids[at]);
       }
       return drafted;
     });
-    CHECK(found == expected);
+    CHECK(found.ids == expected.ids);
+    // A step chooses eight tokens, or three: two draft tokens, and another id than the wrong one.
+    CHECK(found.steps == (wrong_every == 0 ? 2 : 5));
+    for (size_t i = 0; i < kChoices; ++i) {
+      INFO("choice " << i);
+      CHECK(std::memcmp(found.logits[i].data(), expected.logits[i].data(),
+                        expected.logits[i].size() * sizeof(float)) == 0);
+    }
   }
 }
 
@@ -94,7 +122,7 @@ TEST_CASE("What was said before is looked up") {
   CHECK(prompt_lookup({}, 4, 2).empty());
 }
 
-TEST_CASE("What is drafted changes no token") {
+TEST_CASE("What is drafted changes no bit of a completion") {
   const auto model = open_decoder(small_decoder());
   SECTION("the likeliest") { check_any_drafts(*model, {}); }
   SECTION("with penalties") {
@@ -105,7 +133,19 @@ TEST_CASE("What is drafted changes no token") {
   }
 }
 
-TEST_CASE("What is drafted changes no token of a reference model") {
+TEST_CASE("What is drafted changes no bit of any network") {
+  // Steps without draft tokens append and attend in one dispatch.
+  check_any_drafts(
+      *open_decoder(small_decoder(), {.folded_appends = true, .cache = DataType::kF16}), {});
+  // Some of these have sliding windows.
+  for (const char* name : {"cohere2", "deepseek_v2", "gpt_oss"}) {
+    INFO(name);
+    check_any_drafts(*open_decoder(data_dir() / "gguf_decoders" / (std::string(name) + ".gguf")),
+                     {});
+  }
+}
+
+TEST_CASE("What is drafted changes no bit of a reference model") {
   if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
   const std::string path = GENERATE("models/gpt2", "models/llama_realistic", "models2/phi3",
                                     "models2/gemma2", "models2/qwen3_moe", "gguf/tiny-Q4_K_M.gguf");
@@ -114,18 +154,22 @@ TEST_CASE("What is drafted changes no token of a reference model") {
                    GENERATE(Sampling{}, Sampling{.temperature = 1, .seed = 3}));
 }
 
-TEST_CASE("At the end of the context tokens are checked again, and chosen alike") {
+TEST_CASE("Draft tokens are verified up to the end of the context") {
   const auto model = open_decoder(small_decoder());
-  Checked with(*model, 24), wide(*model, 96);
+  SequenceSlots narrow = slots_of(model->network(), 1, 24);
+  SequenceSlots wide = slots_of(model->network(), 1, 96);
   const Ids prompt = prompt_of(9, 3);
-  const auto nothing = [](const Ids&) { return Ids(); };
-  const Ids expected = continued(wide, prompt, 16, {}, nothing);
-  CHECK(continued(with, prompt, 16, {}, nothing) == expected);
-  CHECK(continued(with, prompt, 16, {}, [&](const Ids& ids) {
-          const size_t done = ids.size() - prompt.size();
-          const size_t count = std::min<size_t>({7, expected.size() - done, 24 - ids.size()});
-          return Ids(expected.begin() + done, expected.begin() + done + count);
-        }) == expected);
+  const SlotSequence sequence = {.prompt = prompt, .drafts = true};
+  const Ids expected = chosen_ids(wide, sequence, 16, no_draft).ids;
+  CHECK(chosen_ids(narrow, sequence, 16, no_draft).ids == expected);
+  const ChosenIds found = chosen_ids(narrow, sequence, 16, [&](const Ids& ids) {
+    // The last draft token takes the last position of the context.
+    const size_t done = ids.size(), count = std::min<size_t>(kMostDraftTokens, 15 - done);
+    return Ids(expected.begin() + static_cast<std::ptrdiff_t>(done),
+               expected.begin() + static_cast<std::ptrdiff_t>(done + count));
+  });
+  CHECK(found.ids == expected);
+  CHECK(found.steps == 2);
 }
 
 TEST_CASE("Tokens are drawn with the model's probabilities, whatever is drafted") {
@@ -154,19 +198,33 @@ TEST_CASE("Tokens are drawn with the model's probabilities, whatever is drafted"
   longer.push_back(likely->first);
   const std::map<uint32_t, double> second = probabilities(longer);
 
-  Checked with(*model, 32);
-  with.take_in(prompt);
+  SequenceSlots slots = slots_of(model->network(), 1, 32);
+  const Ids begin(prompt.begin(), prompt.end() - 1);
+  decode_sequence(slots, 0, {.prompt = begin}, {});
+  slots.end(0, true);
+  const SequenceSlots::Draft drafted = {
+      .slot = 0, .ids = {likely->first, 9, 9}, .rows = {1, 2, 3}, .masks = {}};
+  const uint32_t only[] = {0};
   std::map<uint32_t, int> drawn_first, drawn_second;
   int accepted = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
-    const Ids chosen = with.check.run(
-        {.ids = prompt,
-         .drafted = Ids{likely->first, 9, 9},
-         .sampling = {.temperature = temperature, .top_k = kKinds, .seed = uint64_t(draw) + 1}});
-    ++drawn_first[chosen[0]];
-    if (chosen.size() < 2) continue;
-    ++accepted;
-    ++drawn_second[chosen[1]];
+    const Sampling sampling = {
+        .temperature = temperature, .top_k = kKinds, .seed = uint64_t(draw) + 1};
+    const uint32_t held =
+        slots.begin(0, {.prompt = prompt, .exact = false, .drafts = true, .sampling = sampling});
+    REQUIRE(held == begin.size());
+    // A step feeds the last token of the prompt, and the draft tokens behind it.
+    slots.rewrite(0, prompt);
+    REQUIRE(slots.reserve(0, 4));
+    const SequenceSlots::Choice chosen = slots.step(only, std::span(&drafted, 1)).front();
+    REQUIRE(chosen);
+    ++drawn_first[*chosen];
+    if (const std::optional<SequenceSlots::Choice> second = slots.follow(0)) {
+      REQUIRE(second->has_value());
+      ++accepted;
+      ++drawn_second[**second];
+    }
+    slots.end(0, true);
   }
   const auto chi_square = [](const std::map<uint32_t, double>& shares,
                              const std::map<uint32_t, int>& drawn, int draws) {
@@ -188,21 +246,31 @@ TEST_CASE("Tokens are drawn with the model's probabilities, whatever is drafted"
   CHECK(chi_square(second, drawn_second, accepted) < 18.5);
 }
 
+namespace {
+
+const std::string kRepeatingPrompt = "the red hammer and the blue nails and the red hammer and the";
+
+}  // namespace
+
 TEST_CASE("A generator with draft tokens says what it says without") {
   const std::shared_ptr<Device> device = shared_handle();
   const std::string path = small_decoder().string();
   TextGenerator plain(device, path, {.context = 96}), model(device, path, {.context = 96});
   TextGenerator draft(device, path, {.context = 96, .masked_heads = {{0, 1}, {1, 0}}});
-  const std::string prompt = "the red hammer and the blue nails and the red hammer and the";
+  const std::string& prompt = kRepeatingPrompt;
+  uint64_t drafted = 0, accepted = 0;  // by prompt lookup
   const auto compare = [&](GenerateOptions options) {
     const Generation expected = plain.generate(prompt, options);
-    options.prompt_lookup = 3;
+    options.prompt_lookup = 1;
     Generation found = model.generate(prompt, options);
     CHECK(found.ids == expected.ids);
     CHECK(found.text == expected.text);
     CHECK(found.end == expected.end);
     CHECK(found.left_out == expected.left_out);
-    CHECK(model.statistics().draft_tokens > 0);
+    drafted += model.statistics().draft_tokens;
+    accepted += model.statistics().accepted_tokens;
+    CHECK(found.draft_tokens == model.statistics().draft_tokens);
+    CHECK(found.accepted_tokens == model.statistics().accepted_tokens);
     options.prompt_lookup = 0;
     options.draft = &draft;
     std::string pieces;
@@ -230,6 +298,9 @@ TEST_CASE("A generator with draft tokens says what it says without") {
            .ignore_end = true});
   REQUIRE(greedy.text.size() > 8);
   compare({.max_new_tokens = 20, .stop = {greedy.text.substr(5, 3)}, .ignore_end = true});
+  // The model repeats a token now and then.
+  CHECK(drafted > accepted);
+  CHECK(accepted > 0);
   // A conversation continues, and a cancelled answer has no text.
   const Generation next = plain.generate(prompt + greedy.text + " the", {.max_new_tokens = 8});
   CHECK(model.generate(prompt + greedy.text + " the", {.max_new_tokens = 8, .prompt_lookup = 2})
@@ -237,6 +308,74 @@ TEST_CASE("A generator with draft tokens says what it says without") {
   const std::atomic<bool> cancel{true};
   CHECK(model.generate(prompt, {.prompt_lookup = 2, .cancel = &cancel}).end ==
         GenerateEnd::kCancelled);
+}
+
+TEST_CASE("Draft tokens follow a grammar, and change nothing of its completion") {
+  const std::shared_ptr<Device> device = shared_handle();
+  const std::string path = small_decoder().string();
+  TextGenerator plain(device, path, {.context = 96}), model(device, path, {.context = 96});
+  TextGenerator draft(device, path, {.context = 96, .masked_heads = {{0, 1}, {1, 0}}});
+  const auto check_same = [](const Generation& found, const Generation& expected) {
+    CHECK(found.ids == expected.ids);
+    CHECK(found.text == expected.text);
+    CHECK(found.end == expected.end);
+    CHECK(expected.draft_tokens == 0);
+  };
+  // Returns the completion with prompt lookup.
+  const auto compare = [&](GenerateOptions options, uint32_t longest) {
+    const Generation expected = plain.generate(kRepeatingPrompt, options);
+    options.draft = &draft;
+    check_same(model.generate(kRepeatingPrompt, options), expected);
+    options.draft = nullptr;
+    options.prompt_lookup = longest;
+    const Generation found = model.generate(kRepeatingPrompt, options);
+    check_same(found, expected);
+    return found;
+  };
+  // No token but these of two bytes spells the letter, so that every draft token is right.
+  const Grammar letters = Grammar::regex("ñ{12}");
+  const Generation forced = compare({.grammar = letters}, 2);
+  CHECK(forced.ids.size() == 24);
+  CHECK(forced.draft_tokens > 0);
+  CHECK(forced.accepted_tokens == forced.draft_tokens);
+  CHECK(model.statistics().accepted_tokens == forced.accepted_tokens);
+  CHECK(model.statistics().decode_steps == 23 - forced.accepted_tokens);
+  // Four tokens spell such texts, and one that was chosen before is looked up.
+  const Grammar repeating = Grammar::regex("[ab]{30}");
+  CHECK(compare({.grammar = repeating}, 1).accepted_tokens > 0);
+  for (const uint64_t seed : {1, 2}) {
+    const GenerateOptions options = {.sampling = Sampling{.temperature = 1.5f, .seed = seed},
+                                     .grammar = repeating};
+    CHECK(compare(options, 1).draft_tokens > 0);
+  }
+  const Grammar array = Grammar::json_schema(
+      R"({"type": "array", "items": {"enum": ["red", "blue"]}, "minItems": 3, "maxItems": 9})");
+  compare({.grammar = array}, 2);
+  compare({.max_new_tokens = 20, .ignore_end = true, .grammar = array}, 1);
+
+  // The last draft token takes the last position of the context.
+  TextGenerator narrow(device, path, {.context = 6});
+  const Generation full = narrow.generate("t", {.grammar = letters, .prompt_lookup = 1});
+  CHECK(full.ids == Ids(forced.ids.begin(), forced.ids.begin() + 5));
+  CHECK(full.end == GenerateEnd::kContextFull);
+  CHECK(full.draft_tokens == 1);
+  CHECK(full.accepted_tokens == 1);
+}
+
+TEST_CASE("Attention maps of a completion do not depend on draft tokens") {
+  const std::shared_ptr<Device> device = shared_handle();
+  const std::string path = small_decoder().string();
+  TextGenerator plain(device, path, {.context = 96}), model(device, path, {.context = 96});
+  GenerateOptions options = {.max_new_tokens = 20, .ignore_end = true, .attention = true};
+  const Generation expected = plain.generate(kRepeatingPrompt, options);
+  options.prompt_lookup = 1;
+  const Generation found = model.generate(kRepeatingPrompt, options);
+  CHECK(found.draft_tokens > 0);
+  CHECK(found.ids == expected.ids);
+  REQUIRE(expected.attention);
+  REQUIRE(found.attention);
+  CHECK(found.attention->length == found.prompt_ids.size() + 20);
+  CHECK(found.attention->weights == expected.attention->weights);
 }
 
 TEST_CASE("A draft that is the model itself is always right") {
@@ -251,37 +390,39 @@ TEST_CASE("A draft that is the model itself is always right") {
     CHECK(found.ids.size() == 24);
     const GenerateStatistics& statistics = model.statistics();
     CHECK(statistics.accepted_tokens == statistics.draft_tokens);
-    // 4, 6 and 7 draft tokens with one more token each, and then the rest.
+    // Prefill chooses the first token. Then there are 4, 6 and 7 draft tokens with one more token
+    // each, and then the rest.
     CHECK(statistics.decode_steps == 4);
   }
 }
 
 TEST_CASE("What cannot be drafted is refused") {
   const std::shared_ptr<Device> device = shared_handle();
-  TextGenerator model(device, small_decoder().string(), {.context = 64});
-  const auto refused = [&](const GenerateOptions& options) {
+  const std::string path = small_decoder().string();
+  TextGenerator model(device, path, {.context = 64});
+  const auto refused = [](TextGenerator& asked, const GenerateOptions& options) {
     try {
-      model.generate("the red", options);
+      asked.generate("the red", options);
     } catch (const Error& error) {
       return std::string(error.what());
     }
     return std::string();
   };
-  CHECK_THAT(refused({.draft = &model}), ContainsSubstring("draft model: is the model itself"));
+  CHECK_THAT(refused(model, {.draft = &model}),
+             ContainsSubstring("draft model: is the model itself"));
   TextGenerator other(device, (data_dir() / "gguf_families/gpt2.gguf").string(), {.context = 32});
-  CHECK_THAT(refused({.draft = &other}),
+  CHECK_THAT(refused(model, {.draft = &other}),
              ContainsSubstring("take a smaller model of the same family"));
-  CHECK_THAT(refused({.prompt_lookup = 2, .draft_tokens = 8}),
+  CHECK_THAT(refused(model, {.prompt_lookup = 2, .draft_tokens = 8}),
              ContainsSubstring("ask for at most 7"));
-  CHECK_THAT(refused({.attention = true, .prompt_lookup = 2}),
-             ContainsSubstring("together with attention"));
-  CHECK_THAT(refused({.grammar = Grammar::regex("a*"), .prompt_lookup = 2}),
-             ContainsSubstring("together with a grammar"));
-  TextGenerator narrow(device, small_decoder().string(), {.context = 6});
-  try {
-    narrow.generate("the", {.prompt_lookup = 2});
-    CHECK(false);
-  } catch (const SettingError& error) {
-    CHECK_THAT(error.what(), ContainsSubstring("in passes of 8"));
-  }
+  TextGenerator several(device, path, {.context = 64, .sequences = 2});
+  for (const GenerateOptions& options :
+       {GenerateOptions{.prompt_lookup = 2}, GenerateOptions{.draft = &model}})
+    CHECK_THAT(refused(several, options), ContainsSubstring("of a model loaded for several texts"));
+  CHECK_THAT(refused(model, {.draft = &several}),
+             ContainsSubstring("draft model: was loaded for several texts"));
+  if (fixtures_dir().empty()) MULCIBER_SKIP("MULCIBER_FIXTURES is not set");
+  TextGenerator states(device, (fixtures_dir() / "models2/mamba").string(), {.context = 64});
+  CHECK_THAT(refused(states, {.prompt_lookup = 2}), ContainsSubstring("keep a state"));
+  CHECK_THAT(refused(model, {.draft = &states}), ContainsSubstring("keep a state"));
 }

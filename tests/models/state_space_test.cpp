@@ -1,9 +1,11 @@
 // Decoder-only models whose layers keep a state: sequences in passes and beside others, saved and
 // continued, and options that they refuse.
 #include <algorithm>
+#include <map>
 
 #include "models/generation/context_shift.h"
 #include "models/generation/decoder_model.h"
+#include "models/generation/decoding.h"
 #include "mulciber/batch_generator.h"
 #include "mulciber/embedding.h"
 #include "mulciber/text_generator.h"
@@ -41,6 +43,50 @@ std::vector<uint32_t> without_state(DecoderModel& model, std::vector<uint32_t> i
   return {ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end()};
 }
 
+/// Sequences that decode beside each other, and what they have chosen.
+struct StatesBeside {
+  SequenceSlots& slots;
+  size_t tokens = 0;                                      // a sequence ends with so many
+  std::map<uint32_t, std::vector<uint32_t>> chosen = {};  // by slot
+
+  /// Prefills the rest of a slot's prompt.
+  void prefill(uint32_t slot, const std::vector<uint32_t>& prompt) {
+    const auto size = static_cast<uint32_t>(prompt.size());
+    while (slots.length(slot) < size) {
+      const uint32_t held = slots.length(slot), fed = std::min(size - held, slots.shape().chunk);
+      const bool last = held + fed == size;
+      const SequenceSlots::Choice choice = slots.feed(slot, fed, last);
+      if (last) chosen[slot].push_back(choice.value());
+    }
+  }
+  /// Runs a decode step of the sequences that have not ended. Returns false where all have.
+  bool step() {
+    std::vector<uint32_t> decoding;
+    for (const auto& [slot, ids] : chosen)
+      if (ids.size() < tokens) decoding.push_back(slot);
+    if (decoding.empty()) return false;
+    const std::vector<SequenceSlots::Choice> choices = slots.step(decoding);
+    for (size_t i = 0; i < decoding.size(); ++i) {
+      std::vector<uint32_t>& ids = chosen[decoding[i]];
+      ids.push_back(choices[i].value());
+      if (ids.size() == tokens) slots.end(decoding[i], false);
+    }
+    return true;
+  }
+};
+
+/// How many tokens of a prompt the state of the only slot has taken in.
+size_t state_goes_on_from(SequenceSlots& slots, const std::vector<uint32_t>& prompt) {
+  const uint32_t held = slots.begin(0, {.prompt = prompt, .exact = false});
+  slots.end(0, true);
+  return held;
+}
+
+std::vector<uint32_t> with_more(std::vector<uint32_t> ids, const std::vector<uint32_t>& more) {
+  ids.insert(ids.end(), more.begin(), more.end());
+  return ids;
+}
+
 }  // namespace
 
 TEST_CASE("A state that is kept gives the tokens of passes over the whole text") {
@@ -50,63 +96,82 @@ TEST_CASE("A state that is kept gives the tokens of passes over the whole text")
     const std::vector<uint32_t> prompt = ids_of(length, 5);
     const std::vector<uint32_t> expected = without_state(*model, prompt, 10);
     CHECK(alone(*model, prompt, 10) == expected);
-    // The sequence runs among others, some of which end before it begins to choose, in passes of 32
-    // tokens.
-    SequenceBatch batch(shared_device(), model->network(), {12, 96});
-    std::vector<std::vector<uint32_t>> prompts(12);
-    prompts[0] = ids_of(70, 8);
-    prompts[4] = prompt;
-    prompts[7] = ids_of(2, 9);
-    const SequenceResult found = batch.generate({.prompts = prompts, .max_new_tokens = 10});
-    CHECK(found.rows[4].ids == expected);
-    CHECK(found.rows[0].ids == alone(*model, prompts[0], 10));
-    CHECK(found.rows[7].ids == alone(*model, prompts[7], 10));
+    // The sequence runs among others, in passes of 32 tokens. One of them ends while another one
+    // waits within its prompt.
+    SequenceSlots slots(shared_device(), model->network(),
+                        {.slots = 12, .context = 96, .chunk = 32});
+    StatesBeside found = {.slots = slots, .tokens = 10};
+    const std::vector<uint32_t> longer = ids_of(70, 8), brief = ids_of(2, 9);
+    slots.begin(0, {.prompt = longer});
+    slots.begin(4, {.prompt = prompt});
+    slots.begin(7, {.prompt = brief});
+    slots.feed(0, 32, false);
+    found.prefill(7, brief);
+    for (int i = 0; i < 4; ++i) found.step();
+    found.prefill(4, prompt);
+    while (found.chosen[7].size() < 10) found.step();
+    found.prefill(0, longer);
+    while (found.step()) {
+    }
+    CHECK(found.chosen[4] == expected);
+    CHECK(found.chosen[0] == alone(*model, longer, 10));
+    CHECK(found.chosen[7] == alone(*model, brief, 10));
   }
 }
 
-TEST_CASE("A state goes on where it stands, in another row too, and is taken back to no token") {
+TEST_CASE("A state goes on from the end of a sequence or of its prompt, in other slots too") {
   const auto model = open_decoder(small_mamba());
   const std::vector<uint32_t> prompt = ids_of(21, 11), expected = alone(*model, prompt, 12);
   const std::vector<uint32_t> begin(prompt.begin(), prompt.end() - 1);
-  SequenceBatch batch(shared_device(), model->network(), {3, 96});
-  batch.generate({.prompts = {begin, {}, {9, 8, 7}}, .max_new_tokens = 0});
-  const SavedSequence saved = batch.save(0);
-  batch.restore(1, saved);
-  const SequenceResult forked =
-      batch.generate({.prompts = {{prompt.back()}, {prompt.back()}, {}}, .max_new_tokens = 12});
-  CHECK(forked.rows[0].ids == expected);
-  CHECK(forked.rows[1].ids == expected);
-  // Rows without a prompt kept their states all along.
-  const SequenceResult third = batch.generate({.prompts = {{}, {}, {6, 5}}, .max_new_tokens = 12});
-  CHECK(third.rows[2].ids == alone(*model, {9, 8, 7, 6, 5}, 12));
-  batch.truncate(0, batch.length(0));
-  CHECK(batch.length(0) == 32);
-  batch.truncate(0, 31);
-  CHECK(batch.length(0) == 0);
-  CHECK(batch.generate({.prompts = {prompt, {}, {}}, .max_new_tokens = 12}).rows[0].ids ==
-        expected);
+  SequenceSlots slots = slots_of(model->network(), 1, 96);
+  decode_sequence(slots, 0, {.prompt = begin, .exact = false}, {.max_new_tokens = 0});
+  const SavedSequence saved = slots.save(0);
+  slots.end(0, true);
+  CHECK(state_goes_on_from(slots, prompt) == begin.size());
+  CHECK(greedy(slots, prompt, 12) == expected);
+  // The last token that was chosen is not in the state.
+  const std::vector<uint32_t> whole = with_more(with_more(prompt, expected), {6, 5});
+  CHECK(state_goes_on_from(slots, whole) == prompt.size() + 11);
+  CHECK(greedy(slots, whole, 9) == alone(*model, whole, 9));
+  // A prompt that ends within the last one begins anew. One that parts behind it goes on from its
+  // end.
+  CHECK(state_goes_on_from(slots, prompt) == 0);
+  CHECK(greedy(slots, prompt, 12) == expected);
+  const std::vector<uint32_t> parted = with_more(prompt, {expected[0] == 9 ? 8u : 9u});
+  CHECK(state_goes_on_from(slots, parted) == prompt.size());
+  CHECK(greedy(slots, parted, 9) == alone(*model, parted, 9));
+  const std::vector<uint32_t> early = with_more(begin, {prompt.back() == 9 ? 8u : 9u, 7});
+  CHECK(state_goes_on_from(slots, early) == 0);
+  CHECK(greedy(slots, early, 9) == alone(*model, early, 9));
 
-  SequenceBatch other(shared_device(), model->network(), {1, 40});
-  other.restore(0, saved);
-  CHECK(other.generate({.prompts = {{prompt.back()}}, .max_new_tokens = 12}).rows[0].ids ==
-        expected);
+  // A sequence that may share only what prefill computes begins anew.
+  CHECK(slots.begin(0, {.prompt = with_more(early, {7}), .exact = true}) == 0);
+  slots.end(0, false);
+
+  SequenceSlots other = slots_of(model->network(), 1, 40);
+  other.restore(0, saved, {});
+  CHECK(state_goes_on_from(other, prompt) == begin.size());
+  CHECK(greedy(other, prompt, 12) == expected);
 }
 
-TEST_CASE("A row that stopped keeps its state, however many steps were given") {
+TEST_CASE("A sequence with steps given past its end goes on from the end of its prompt") {
   const auto model = open_decoder(small_mamba());
   const std::vector<uint32_t> prompt = ids_of(9, 5), expected = alone(*model, prompt, 30);
   const auto first = std::find(expected.begin(), expected.end(), expected[12]);
-  std::vector<uint32_t> whole = prompt;
-  whole.insert(whole.end(), expected.begin(), first + 1);
-  whole.push_back(77);
-  for (const uint32_t steps : {1u, 7u, 32u}) {
-    SequenceBatch batch(shared_device(), model->network(), {1, 96});
-    SequenceRequest request = {.prompts = {prompt}, .max_new_tokens = 30};
-    request.stops = {*first};
-    request.steps_per_submission = steps;
-    batch.generate(request);
-    CHECK(batch.generate({.prompts = {{*first, 77}}, .max_new_tokens = 9}).rows[0].ids ==
-          alone(*model, whole, 9));
+  const auto steps_taken = static_cast<uint32_t>(first - expected.begin());
+  const std::vector<uint32_t> whole =
+      with_more(with_more(prompt, {expected.begin(), first + 1}), {77});
+  for (const uint32_t together : {1u, 7u, 32u}) {
+    INFO(together << " steps in one submission");
+    SequenceSlots slots = slots_of(model->network(), 1, 96);
+    const DecodingOptions options = {
+        .max_new_tokens = 30, .stops = {*first}, .steps_per_submission = together};
+    CHECK(decode_sequence(slots, 0, {.prompt = prompt, .exact = false}, options).ids ==
+          std::vector<uint32_t>(expected.begin(), first + 1));
+    slots.end(0, true);
+    const bool ahead = steps_taken % steps_at_once(shared_device(), together) != 0;
+    CHECK(state_goes_on_from(slots, whole) == prompt.size() + (ahead ? 0 : steps_taken));
+    CHECK(greedy(slots, whole, 9) == alone(*model, whole, 9));
   }
 }
 
@@ -157,11 +222,9 @@ TEST_CASE("A conversation of a model that keeps a state reads what is new alone"
   std::vector<uint32_t> all = shifted_text.prompt_ids;
   const size_t size = all.size() + 60;
   while (all.size() < size) {
-    SequenceBatch batch(shared_device(), model->network(), {1, 40});
-    SequenceRequest request = {.prompts = {shifted(all, 3, 40)}};
-    request.max_new_tokens = static_cast<uint32_t>(size - all.size());
-    const SequenceResult found = batch.generate(request);
-    all.insert(all.end(), found.rows[0].ids.begin(), found.rows[0].ids.end());
+    SequenceSlots slots = slots_of(model->network(), 1, 40);
+    all = with_more(all,
+                    greedy(slots, shifted(all, 3, 40), static_cast<uint32_t>(size - all.size())));
   }
   CHECK(std::equal(shifted_text.ids.begin(), shifted_text.ids.end(), all.end() - 60));
 }

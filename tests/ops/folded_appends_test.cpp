@@ -8,7 +8,6 @@
 
 #include "conformance/case_program.h"
 #include "conformance/ops/rope_reference.h"
-#include "models/generation/sequence_batch.h"
 #include "ops/append_attention.h"
 #include "ops/append_cache.h"
 #include "runtime/op.h"
@@ -110,9 +109,9 @@ std::string difference(const std::vector<std::byte>& a, const std::vector<std::b
 }
 
 std::map<std::string, int> dispatches_of_step(const DecoderModel& model) {
-  SequenceBatch batch(shared_device(), model.network(), {1, 32});
+  SequenceSlots slots = slots_of(model.network(), 1, 32);
   std::map<std::string, int> dispatches;
-  for (const Node& node : batch.step().nodes())
+  for (const Node& node : slots.step_program().nodes())
     dispatches[node.label.substr(0, std::string("layers.0").size())]++;
   return dispatches;
 }

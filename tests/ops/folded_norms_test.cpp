@@ -10,7 +10,6 @@
 #include "checkpoints/json.h"
 #include "conformance/case_program.h"
 #include "models/families/families.h"
-#include "models/generation/sequence_batch.h"
 #include "models/networks/decoder_network.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
@@ -37,9 +36,9 @@ std::vector<std::byte> output_of(const OpCase& c, const Kernel* row) {
 }
 
 std::map<std::string, int> dispatches_by_layer(const DecoderModel& model) {
-  SequenceBatch batch(shared_device(), model.network(), {1, 32});
+  SequenceSlots slots = slots_of(model.network(), 1, 32);
   std::map<std::string, int> dispatches;
-  for (const Node& node : batch.step().nodes())
+  for (const Node& node : slots.step_program().nodes())
     dispatches[node.label.substr(0, std::string("layers.0").size())]++;
   return dispatches;
 }

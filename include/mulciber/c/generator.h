@@ -75,7 +75,8 @@ MULCIBER_API MulciberStatus mulciber_begin_generation(MulciberContext* context,
 
 /* ---- Snapshots ---- */
 
-/* Save and load the context of a generator: its tokens with their keys and values. */
+/* Save the tokens of a generator's last completion and its prompt, with their keys and values, and
+ * load them into its cache. */
 MULCIBER_API MulciberStatus mulciber_save_snapshot(MulciberContext* context,
                                                    MulciberGenerator* generator, const char* file);
 MULCIBER_API MulciberStatus mulciber_load_snapshot(MulciberContext* context,

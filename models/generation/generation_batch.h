@@ -1,4 +1,5 @@
-// Implementation of BatchGenerator.
+// Sequences of one language model with continuous batching: behind BatchGenerator, and behind
+// TextGenerator, which gives it one prompt at a time.
 #pragma once
 
 #include <deque>
@@ -10,8 +11,8 @@
 #include "models/generation/batch_draft.h"
 #include "models/generation/completion.h"
 #include "models/generation/completion_grammar.h"
+#include "models/generation/sequence_request.h"
 #include "models/generation/sequence_slots.h"
-#include "models/generation/shared_generator.h"
 #include "models/generation/token_scorer.h"
 #include "mulciber/batch_generator.h"
 
@@ -20,17 +21,17 @@ namespace mulciber {
 /// A request and its completion so far.
 struct BatchSequence {
   uint64_t number = 0;
-  BatchRequest request;
+  SequenceRequest request;
+  /// The text that is prefilled: the prompt, or what a context shift left of prompt and completion,
+  /// whose first `shifted` tokens are part of it or were left out.
   std::vector<uint32_t> prompt;
+  size_t shifted = 0;
   std::vector<ShownTile> tiles;    // tiles of its images
   std::vector<uint32_t> identity;  // see SlotSequence
-  Sampling sampling;
-  LogitBiases biases;
-  std::vector<float> adapters;  // see chosen_adapters()
   std::optional<CompletionGrammar> grammar;
   bool cancelled = false;
   /// Whether the sequence had a slot before. A preempted sequence begins again and replays the
-  /// tokens of its completion, `replayed` so far, without callbacks.
+  /// tokens of its completion, of which it has the first `replayed`, without callbacks.
   bool begun = false;
   size_t replayed = 0;
   size_t prompt_told = 0;                   // prompt tokens reported to on_prompt
@@ -45,10 +46,16 @@ struct BatchSequence {
   std::string piece;  // characters that became certain last
   Completion completion;
 
-  BatchSequence(uint64_t name, BatchRequest asked, const Tokenizer& tokenizer, ShownPrompt shown);
+  BatchSequence(uint64_t name, SequenceRequest asked, const Tokenizer& tokenizer,
+                ShownPrompt shown);
+  /// Prompt and completion so far, without what context shifts left out.
+  std::vector<uint32_t> ids() const;
+  /// Tokens of the completion behind `prompt`.
+  uint32_t said() const { return static_cast<uint32_t>(completion.so_far().ids.size() - shifted); }
+  bool replays() const { return replayed < completion.so_far().ids.size(); }
 };
 
-struct BatchGenerator::Impl : SharedGenerator {
+struct GenerationBatch : SharedGenerator {
   using Sequence = std::unique_ptr<BatchSequence>;
   /// A slot: its sequence and what it does.
   struct Slot {
@@ -57,22 +64,35 @@ struct BatchGenerator::Impl : SharedGenerator {
     bool decodes = false;
   };
 
-  std::optional<SequenceSlots> slots;
-  std::optional<BatchDraft> draft_model;
+  std::shared_ptr<SequenceSlots> slots;
+  std::shared_ptr<BatchDraft> draft_model;
   std::optional<TokenScorer> scorer;
   std::vector<Slot> by_slot;  // by slot
   std::deque<Sequence> waiting;
   BatchGeneratorStatistics statistics;
   uint32_t context = 0;
   uint32_t draft_rows = 0;  // rows for draft tokens in a step, at most
-  uint32_t most_steps = 1;  // decode steps in a submission
+  uint32_t steps_per_submission = 1;
   uint64_t next_number = 1;
   uint64_t parts = 0;  // prompt chunks fed so far
+  /// The sequence that left its slot last, as far as its keys and values are in the cache.
+  struct Left {
+    std::vector<uint32_t> ids, identity;
+    std::vector<float> adapters;
+  };
+  Left left;
 
-  void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
-             const BatchGeneratorOptions& options);
+  GenerationBatch() = default;
+  explicit GenerationBatch(const SharedGenerator& other) : SharedGenerator(other) {}
+  /// Makes slots for the loaded model. memory_limit: as SequenceSlots takes it.
+  void open_slots(const SlotShape& shape, std::optional<uint64_t> memory_limit);
   std::vector<int32_t> encode(const std::string& input, bool add_special, bool parse_special) const;
-  uint64_t submit(BatchRequest request);
+  /// Throws SettingError for settings out of their range.
+  void check(const SequenceRequest& request) const;
+  /// Queues a request. Returns its number. prompt: fits the context, unless the context shifts.
+  uint64_t submit(SequenceRequest request, std::vector<int32_t> prompt,
+                  const PreparedImages& images);
+  void cancel(uint64_t number);
   bool step();
 
   std::optional<TokenAttention> attention(std::span<const uint32_t> ids,
@@ -90,6 +110,12 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// Reserves pages for `tokens` more tokens of a sequence, and preempts the newest sequences for
   /// them. Returns false where the sequence itself was preempted.
   bool make_room(uint32_t slot, uint32_t tokens);
+  /// Leaves the oldest tokens out of a sequence that has filled its context.
+  void shift(uint32_t slot);
+  /// Gives a slot to a sequence, or gives it anew.
+  void begin(uint32_t slot, Sequence sequence);
+  /// The grammar of a sequence behind the first `count` tokens of its completion.
+  std::optional<CompletionGrammar> grammar_of(const BatchSequence& sequence, size_t count) const;
   /// Preempts a sequence: it gives its slot back, waits ahead of newer sequences and begins again.
   void preempt(uint32_t slot);
   /// The slot whose prompt is prefilled next: the one with the fewest tokens left, so that short
@@ -109,9 +135,12 @@ struct BatchGenerator::Impl : SharedGenerator {
   /// Moves decoding sequences to the first slots, where a step over few of them costs less.
   void close_ranks();
   bool decode();
-  /// Decode steps that one submission takes: several where no sequence waits for a step to end, and
-  /// nothing about the next one depends on the CPU. Reserves pages for them.
-  uint32_t steps_together(std::span<const uint32_t> decoding);
+  /// Decode steps that are submitted at once: several where no sequence waits for a step to end,
+  /// and nothing about the next one depends on the CPU. Reserves pages for them.
+  struct Steps {
+    uint32_t count = 1, together = 1;  // of one submission
+  };
+  Steps steps_ahead(std::span<const uint32_t> decoding);
   /// Most draft tokens behind a sequence, by its settings and limits.
   uint32_t most_draft_tokens(uint32_t slot) const;
   /// Draft tokens behind each decoding sequence, from the draft model or by prompt lookup. rows:
@@ -133,12 +162,17 @@ struct BatchGenerator::Impl : SharedGenerator {
   bool set_mask(uint32_t slot);
   /// Takes the choice of a sequence that replays its tokens after preemption.
   void replay(uint32_t slot, uint32_t choice);
-  /// Ends a sequence that failed.
-  void fail(uint32_t slot, const Error& error, bool keep);
+  /// Ends a sequence by the exception that is being handled.
+  void fail(uint32_t slot, bool keep);
   /// Frees a slot. keep: its pages stay in the cache for other sequences until they are needed.
   Sequence leave(uint32_t slot, bool keep = true);
   /// Makes the last callback of a sequence that has ended.
   void finish(BatchSequence& sequence, GenerateEnd end);
+};
+
+struct BatchGenerator::Impl : GenerationBatch {
+  void start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
+             const BatchGeneratorOptions& options);
 };
 
 }  // namespace mulciber
