@@ -121,7 +121,12 @@ void GenerationBatch::check(const SequenceRequest& request) const {
 uint64_t GenerationBatch::submit(SequenceRequest request, std::vector<int32_t> prompt,
                                  const PreparedImages& images) {
   check(request);
-  for (const int32_t id : prompt) check_id(static_cast<uint32_t>(id));
+  const uint32_t known = language->network().vocabulary;
+  for (const int32_t id : prompt)
+    if (static_cast<uint32_t>(id) >= known)
+      throw ModelError("prompt",
+                       fmt::format("holds token id {}, the model's are below {}", id, known),
+                       "tokenizer and model do not belong together");
   ShownPrompt shown = show(std::move(prompt), images);
   Sequence sequence = std::make_unique<BatchSequence>(next_number, std::move(request), *tokenizer,
                                                       std::move(shown));

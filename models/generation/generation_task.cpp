@@ -159,11 +159,8 @@ GenerateEnd GenerationTask::Work::end() const {
   const Generation& found = completion->so_far();
   const bool ended = !found.ids.empty() && std::ranges::binary_search(stops, found.ids.back());
   const bool limit = options.max_new_tokens > 0 && found.ids.size() >= options.max_new_tokens;
-  const bool full = found.prompt_ids.size() + found.ids.size() > generator->context;
-  if (ended) return GenerateEnd::kEndOfText;
-  if (limit) return GenerateEnd::kTokenLimit;
-  // A grammar that allows nothing more ends the text too.
-  return full ? GenerateEnd::kContextFull : GenerateEnd::kEndOfText;
+  if (ended || sequence->complete()) return GenerateEnd::kEndOfText;
+  return limit ? GenerateEnd::kTokenLimit : GenerateEnd::kContextFull;
 }
 
 GenerationTask::GenerationTask(TextGenerator& generator, const std::string& prompt,

@@ -172,7 +172,8 @@ void SequenceTask::set_mask() {
   by_grammar([&](CompletionGrammar& grammar) {
     const std::optional<std::span<const uint32_t>> mask = grammar.next();
     if (mask) slots_->set_mask(0, *mask);
-    stopped_ = stopped_ || !mask;
+    complete_ = !mask;
+    stopped_ = stopped_ || complete_;
   });
 }
 
@@ -187,7 +188,7 @@ void SequenceTask::take(const SequenceSlots::Choice& choice) {
   if (request_.on_token && !request_.on_token(*choice)) stopped_ = true;
   if (std::ranges::count(request_.stops, *choice) > 0 || ids_.size() >= request_.max_new_tokens)
     stopped_ = true;
-  if (!stopped_) set_mask();
+  set_mask();
 }
 
 void SequenceTask::ended(uint64_t stages) {

@@ -65,6 +65,8 @@ class SequenceTask : public StageSource {
   bool done() const override { return done_; }
   /// Stages that were given and have not ended count as not begun.
   void cancel() { stopped_ = true; }
+  /// Whether the grammar's text is complete.
+  bool complete() const { return complete_; }
   /// Frees the slot of a task that is done, or cancelled and with nothing on the device; the tokens
   /// that have ended stay in the cache. Returns the ids that were chosen. Throws LogitsError when
   /// logits are NaN or infinite, and the ModelError of the grammar.
@@ -106,6 +108,7 @@ class SequenceTask : public StageSource {
   std::vector<uint32_t> ids_;
   std::exception_ptr refused_;
   bool lost_ = false;  // logits are not finite
+  bool complete_ = false;
   bool stopped_ = false, done_ = false, finished_ = false;
 };
 

@@ -207,9 +207,10 @@ TEST_CASE("Prompts share what they begin with only where their images are the sa
     CHECK(generator.generate(text, options).ids == asked[1].greedy);
     CHECK(generator.statistics().reused_tokens < 10);
     // A saved cache does not say which image a token belongs to.
-    generator.load_cache(saved);
-    CHECK(generator.generate(text, options).ids == asked[1].greedy);
-    CHECK(generator.statistics().reused_tokens < 10);
+    TextGenerator other = generator.conversation();
+    other.load_cache(saved);
+    CHECK(other.generate(text, options).ids == asked[1].greedy);
+    CHECK(other.statistics().reused_tokens < 10);
   }
 }
 
@@ -260,7 +261,7 @@ TEST_CASE("What cannot be asked about images is said") {
   CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("shift"));
   options.shift = false;
   options.prompt_lookup = 3;
-  CHECK_THROWS_WITH(generator.generate("<image>", options), ContainsSubstring("lookup"));
+  CHECK(generator.generate("<image>", options).ids.size() == 2);
   options.prompt_lookup = 0;
   const std::string prompts[] = {"<image>"};
   CHECK_THROWS_WITH(generator.generate_all(prompts, options), ContainsSubstring("images"));
