@@ -24,8 +24,8 @@ void keep_stream(ProgramBuilder& builder, Trace* trace, const Tensor& x) {
 std::optional<RopeOptions> CausalAttention::rotation(const CausalState& state,
                                                      const Tensor& cache) const {
   if (!rope) return std::nullopt;
-  const uint64_t pages = state.pages ? state.pages->count / state.positions.count : 1;
-  const bool passes = rope->long_angles && pages * cache.shape[1] > rope->original_context;
+  const uint64_t room = state.pages ? state.context : cache.shape[1];
+  const bool passes = rope->long_angles && room > rope->original_context;
   return RopeOptions{.heads = heads,
                      .kv_heads = kv_heads,
                      .head_size = head_size,

@@ -32,6 +32,7 @@ struct CausalState {
   std::optional<ControlArray<uint32_t>> split_counters;
   /// (rows, pages of each): AttentionControl::pages.
   std::optional<ControlArray<uint32_t>> pages;
+  uint32_t context = 0;  // tokens of a sequence in pages, which may have room for a few more
   std::optional<AdapterScales> adapters;  // none: products use the weights alone
   /// Whether several rows belong to one sequence, at consecutive positions: later rows then read
   /// the keys and values that earlier rows append in this pass.

@@ -68,6 +68,7 @@ Tensor decoder_tokens(ProgramBuilder& builder, const DecoderNetwork& network,
                              .head_masks = layout.head_masks,
                              .split_counters = layout.split_counters,
                              .pages = layout.pages,
+                             .context = layout.context,
                              .adapters = adapter_scales(layout, tensors),
                              .shares_rows = shape.shares_rows,
                              .trace = trace};

@@ -57,6 +57,7 @@ uint64_t largest_state(std::span<const LayerCache> caches) {
 
 BatchLayout plan_batch(const DecoderNetwork& network, const BatchShape& shape, uint32_t longest) {
   BatchLayout layout;
+  layout.context = shape.context;
   layout.longest = longest;
   layout.prompt = layout.control.add<uint32_t>(uint64_t{shape.rows} * longest);
   if (network.sees) layout.given = layout.control.add<uint32_t>(longest);

@@ -32,7 +32,8 @@ struct BatchShape {
 /// Layout of the control buffer. All programs of a batch read the same.
 struct BatchLayout {
   ControlLayout control;
-  uint32_t longest = 1;  // tokens of a row in one pass
+  uint32_t context = 0;  // tokens of a row
+  uint32_t longest = 1;  // of them in one pass
   /// (rows, length of the pass) ids; a pass of one token reads state.tokens instead.
   ControlArray<uint32_t> prompt;
   /// (longest): the row of BatchTensors::given that each token of a pass takes; only where the

@@ -7,6 +7,7 @@
 #include "mulciber/error.h"
 #include "tests/batch_requests.h"
 #include "tests/model_error.h"
+#include "tests/small_decoder.h"
 #include "tests/support.h"
 
 using namespace mulciber;
@@ -52,6 +53,28 @@ void check_same(const Told& told, const Told& alone) {
 }
 
 }  // namespace
+
+TEST_CASE("A context that its pages pass takes the angles of short texts") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  // LongRoPE: up to 28 tokens. Pages of 16 have room for 32.
+  constexpr uint32_t kOriginal = 28, kChunk = 16;
+  const auto model = open_decoder(fixtures_dir() / "models2/phi3");
+  std::vector<uint32_t> prompt = prompt_of(kChunk, 5);
+  for (uint32_t& id : prompt) id %= model->network().vocabulary;
+  const auto in_context = [&](uint32_t context) {
+    SequenceBatch batch(shared_device(), model->network(), {1, context});
+    return batch.generate({.prompts = {prompt}, .max_new_tokens = kOriginal - kChunk}).rows[0].ids;
+  };
+  const std::vector<uint32_t> expected = in_context(kOriginal);
+  REQUIRE(expected != in_context(kOriginal + 1));
+  SequenceSlots slots(shared_device(), model->network(),
+                      {.slots = 2, .context = kOriginal, .chunk = kChunk});
+  slots.begin(1, {.prompt = prompt});
+  std::vector<uint32_t> ids = {slots.feed(1, kChunk, true).value()};
+  const uint32_t decoding[] = {1};
+  while (ids.size() < expected.size()) ids.push_back(slots.step(decoding).front().value());
+  CHECK(ids == expected);
+}
 
 TEST_CASE("In the memory of three contexts twelve texts run, and answers stay as they are") {
   for (const KeyValueStorage storage : share_of({KeyValueStorage::kF16, KeyValueStorage::kF32})) {
