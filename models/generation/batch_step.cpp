@@ -41,14 +41,17 @@ bool BatchGenerator::Impl::decode() {
       count > 1 ? slots->steps(decoding, count) : slots->step(decoding, drafts);
   statistics.steps += count;
   statistics.row_steps += uint64_t{count} * decoding.size();
-  for (size_t i = 0; i < decoding.size(); ++i) {
-    const uint32_t slot = decoding[i];
-    take(slot, choices[i]);
-    for (uint32_t step = 1; step < count && by_slot[slot].decodes; ++step)
-      take(slot, slots->follow(slot).value());
-  }
+  for (size_t i = 0; i < decoding.size(); ++i) take(decoding[i], choices[i]);
+  // Callbacks come in the order of the steps, so that one may cancel any sequence.
+  for (uint32_t step = 1; step < count; ++step)
+    for (const uint32_t slot : decoding)
+      if (takes_tokens(slot)) take(slot, slots->follow(slot).value());
   for (const SequenceSlots::Draft& some : drafts) follow(some);
   return true;
+}
+
+bool BatchGenerator::Impl::takes_tokens(uint32_t slot) const {
+  return by_slot[slot].decodes && !by_slot[slot].sequence->cancelled;
 }
 
 uint32_t BatchGenerator::Impl::steps_together(std::span<const uint32_t> decoding) {
@@ -182,7 +185,7 @@ void BatchGenerator::Impl::set_masks(SequenceSlots::Draft& draft) const {
 void BatchGenerator::Impl::follow(const SequenceSlots::Draft& draft) {
   const uint32_t slot = draft.slot;
   size_t taken = 0;
-  while (by_slot[slot].decodes) {
+  while (takes_tokens(slot)) {
     BatchSequence& sequence = *by_slot[slot].sequence;
     const std::optional<SequenceSlots::Choice> choice = slots->follow(slot);
     if (!choice) {
