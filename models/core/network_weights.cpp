@@ -43,8 +43,7 @@ Linear NetworkWeights::linear(WeightSpec matrix, std::optional<WeightSpec> bias)
   return result;
 }
 
-// --- Without memory
-// -------------------------------------------------------------------------------
+// --- Without memory ------------------------------------------------------------------------------
 
 Tensor WeightsWithoutMemory::computed(ComputedWeight weight) {
   return planned_tensor(weight.shape);

@@ -40,12 +40,6 @@ uint32_t rounded_rows(uint32_t rows) {
   return rows <= between ? between : power;
 }
 
-TextEncoderNetwork loaded_encoder(Device& device, Weights& weights, const Checkpoint& checkpoint,
-                                  const EncoderConfig& config, DataType activations) {
-  LoadedWeights loaded(device, weights, &checkpoint);
-  return {config, loaded, activations};
-}
-
 bool finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(),
                      [](float value) { return std::isfinite(value); });
@@ -95,7 +89,8 @@ TextEncoderModel::TextEncoderModel(Device& device, const Checkpoint& checkpoint,
       memory_limit_(options.memory_limit),
       weights_(weights_of(device, declared_weights<TextEncoderNetwork>(config, checkpoint).table(),
                           checkpoint, family_, options)),
-      network_(loaded_encoder(device, weights_, checkpoint, config, options.activations)) {}
+      network_(loaded_network<TextEncoderNetwork>(device, weights_, checkpoint, config,
+                                                  options.activations)) {}
 
 TextEncoderModel::~TextEncoderModel() = default;
 

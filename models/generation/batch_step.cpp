@@ -42,16 +42,17 @@ bool GenerationBatch::decode() {
       count > 1 ? slots->steps(decoding, count, together) : slots->step(decoding, drafts);
   statistics.steps += count;
   statistics.row_steps += uint64_t{count} * decoding.size();
-  for (size_t i = 0; i < decoding.size(); ++i) {
-    const uint32_t slot = decoding[i];
-    take(slot, choices[i]);
-    for (uint32_t step = 1; step < count && by_slot[slot].decodes; ++step) {
-      if (by_slot[slot].sequence->cancelled) break;
-      take(slot, slots->follow(slot).value());
-    }
-  }
+  for (size_t i = 0; i < decoding.size(); ++i) take(decoding[i], choices[i]);
+  // Callbacks come in the order of the steps, so that one may cancel any sequence.
+  for (uint32_t step = 1; step < count; ++step)
+    for (const uint32_t slot : decoding)
+      if (takes_tokens(slot)) take(slot, slots->follow(slot).value());
   for (const SequenceSlots::Draft& some : drafts) follow(some);
   return true;
+}
+
+bool GenerationBatch::takes_tokens(uint32_t slot) const {
+  return by_slot[slot].decodes && !by_slot[slot].sequence->cancelled;
 }
 
 GenerationBatch::Steps GenerationBatch::steps_ahead(std::span<const uint32_t> decoding) {
@@ -183,7 +184,7 @@ void GenerationBatch::set_masks(SequenceSlots::Draft& draft) const {
 void GenerationBatch::follow(const SequenceSlots::Draft& draft) {
   const uint32_t slot = draft.slot;
   size_t taken = 0;
-  while (by_slot[slot].decodes) {
+  while (takes_tokens(slot)) {
     BatchSequence& sequence = *by_slot[slot].sequence;
     const std::optional<SequenceSlots::Choice> choice = slots->follow(slot);
     if (!choice) {

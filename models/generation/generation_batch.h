@@ -135,6 +135,9 @@ struct GenerationBatch : SharedGenerator {
   /// Moves decoding sequences to the first slots, where a step over few of them costs less.
   void close_ranks();
   bool decode();
+  /// Whether a sequence takes the tokens of later steps: it has not ended, and no callback has
+  /// cancelled it.
+  bool takes_tokens(uint32_t slot) const;
   /// Decode steps that are submitted at once: several where no sequence waits for a step to end,
   /// and nothing about the next one depends on the CPU. Reserves pages for them.
   struct Steps {

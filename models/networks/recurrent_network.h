@@ -42,8 +42,7 @@ class RecurrentNetwork : public EncoderDecoderNetwork {
   std::variant<BahdanauDecoder, LuongDecoder> decoder_;
 };
 
-/// Names, shapes and source names of every weight. Cells and their gates are PyTorch's (nn.GRU,
-/// nn.LSTM).
+/// The weights that the network asks for. Cells and their gates are PyTorch's (nn.GRU, nn.LSTM).
 DeclaredWeights declare_recurrent(const RecurrentConfig& config);
 
 }  // namespace mulciber

@@ -155,7 +155,9 @@ TEST_CASE("An answer ends with its limit, its stop text, the context, or the mod
 }
 
 TEST_CASE("Those that are called may submit and cancel") {
-  BatchGenerator batch = batch_of(2);
+  const auto steps = GENERATE(0u, 1u, 4u);
+  CAPTURE(steps);
+  BatchGenerator batch = batch_of(2, 96, KeyValueStorage::kF16, steps);
   Told second;
   BatchRequest request;
   request.prompt = "The red hammer";
@@ -176,7 +178,43 @@ TEST_CASE("Those that are called may submit and cancel") {
   while (batch.step()) {
   }
   CHECK(end == GenerateEnd::kCancelled);
+  CHECK(seen == 2);
   CHECK(second.ids.size() == 5);
+}
+
+TEST_CASE("A sequence that is cancelled takes no token of a later step") {
+  // Several steps in a submission, or draft tokens of which all are accepted: the model repeats
+  // itself.
+  const bool drafts = GENERATE(false, true);
+  const auto last = GENERATE(range(size_t{17}, size_t{25}));
+  CAPTURE(drafts, last);
+  BatchGenerator batch = batch_of(8, 96, KeyValueStorage::kF16, drafts ? 1 : 8);
+  BatchRequest request;
+  request.prompt = "The red hammer, the red hammer, the red";
+  request.max_new_tokens = 40;
+  request.ignore_end = true;
+  if (drafts) request.prompt_lookup = 1;
+  // One of two sequences cancels the other, and then itself.
+  for (const bool other_first : {false, true}) {
+    std::vector<size_t> seen(2);
+    std::vector<GenerateEnd> ends(2, GenerateEnd::kTokenLimit);
+    std::vector<uint64_t> numbers(2);
+    for (size_t i = 0; i < 2; ++i) {
+      BatchRequest one = request;
+      one.on_token = [&, i](const BatchToken&) {
+        ++seen[i];
+        if (i != (other_first ? 1u : 0u) || seen[i] != last) return;
+        for (const uint64_t number : numbers) batch.cancel(number);
+      };
+      one.on_end = [&, i](const Generation& found, std::string_view) { ends[i] = found.end; };
+      numbers[i] = batch.submit(one);
+    }
+    while (batch.step()) {
+    }
+    CHECK(ends == std::vector<GenerateEnd>(2, GenerateEnd::kCancelled));
+    CHECK(seen[other_first ? 1 : 0] == last);
+    CHECK((batch.statistics().accepted_tokens > 0) == drafts);
+  }
 }
 
 TEST_CASE("What a batch cannot do is refused at once, and nothing is kept of it") {

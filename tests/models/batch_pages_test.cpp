@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "models/generation/sequence_slots.h"
+#include "models/generation/traced_pass.h"
 #include "mulciber/error.h"
 #include "tests/batch_requests.h"
 #include "tests/model_error.h"
+#include "tests/small_decoder.h"
 #include "tests/support.h"
 
 using namespace mulciber;
@@ -52,6 +54,37 @@ void check_same(const Told& told, const Told& alone) {
 }
 
 }  // namespace
+
+TEST_CASE("A context that its pages pass takes the angles of short texts") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("the reference models are not here");
+  // LongRoPE: up to 28 tokens. Pages of 16 have room for 32.
+  constexpr uint32_t kOriginal = 28, kChunk = 16;
+  const auto model = open_decoder(fixtures_dir() / "models2/phi3");
+  std::vector<uint32_t> prompt = prompt_of(kChunk, 5);
+  for (uint32_t& id : prompt) id %= model->network().vocabulary;
+  // Each token by a pass over the whole text, in a contiguous cache.
+  const auto in_context = [&](uint32_t context) {
+    std::vector<uint32_t> ids = prompt;
+    while (ids.size() < kOriginal) {
+      TracedPass pass(shared_device(), model->network(), 1, static_cast<uint32_t>(ids.size()),
+                      {.logits = true}, context);
+      pass.run(ids);
+      const std::vector<float> all = pass.read("output.logits");
+      const auto last = all.end() - static_cast<std::ptrdiff_t>(model->network().vocabulary);
+      ids.push_back(static_cast<uint32_t>(std::max_element(last, all.end()) - last));
+    }
+    return std::vector<uint32_t>(ids.begin() + kChunk, ids.end());
+  };
+  const std::vector<uint32_t> expected = in_context(kOriginal);
+  REQUIRE(expected != in_context(kOriginal + 1));
+  SequenceSlots slots(shared_device(), model->network(),
+                      {.slots = 2, .context = kOriginal, .chunk = kChunk});
+  slots.begin(1, {.prompt = prompt});
+  std::vector<uint32_t> ids = {slots.feed(1, kChunk, true).value()};
+  const uint32_t decoding[] = {1};
+  while (ids.size() < expected.size()) ids.push_back(slots.step(decoding).front().value());
+  CHECK(ids == expected);
+}
 
 TEST_CASE("In the memory of three contexts twelve texts run, and answers stay as they are") {
   for (const KeyValueStorage storage : share_of({KeyValueStorage::kF16, KeyValueStorage::kF32})) {
