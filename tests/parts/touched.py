@@ -35,7 +35,7 @@ TABLE = [
     (r"models/(core|families|loading)/.*", "fuzz", "config"),
     (r"models/adapters/.*", "fuzz", "adapter"),
     (r"models/adapters/.*", "tests", "lora_test", "cli_lora"),
-    (r"models/generation/.*", "tests", "decoder", "sequence_batch", "batch_generator", "cli_generate"),
+    (r"models/generation/.*", "tests", "decoder", "sequence_decoding", "batch_generator", "cli_generate"),
     (r"models/translation/.*", "tests", "marian", "translator", "search_slots", "cli_translate"),
     (r"models/encoding/.*", "tests", "text_encoder", "cli_encoders"),
     (r"models/vision/.*", "tests", "vision", "image_encoder", "image_text_reader", "cli_images"),
