@@ -9,6 +9,7 @@
 #include "apps/cli/standard_error.h"
 #include "conformance/records/fingerprint.h"
 #include "mulciber/error.h"
+#include "mulciber/version.h"
 
 int main(int argc, char** argv) {
   using namespace mulciber;

@@ -1,13 +1,25 @@
 // C functions for contexts, and the version.
 #include "mulciber/c/context.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "capi/handles.h"
 
-#ifndef MULCIBER_VERSION
-#error "capi/CMakeLists.txt defines MULCIBER_VERSION"
-#endif
+namespace {
+
+// In the order of their names; capi/CMakeLists.txt writes the list.
+constexpr std::string_view kFunctions[] = {
+#include "functions.inc"
+};
+
+}  // namespace
 
 const char* mulciber_version(void) { return MULCIBER_VERSION; }
+
+MulciberBool mulciber_supports(const char* name) {
+  return name && std::ranges::binary_search(kFunctions, std::string_view(name));
+}
 
 MulciberStatus mulciber_create_context(MulciberContext** context) {
   if (!context) return MULCIBER_ERROR_SETTING;

@@ -78,7 +78,8 @@ void copy_any_version(void* to, const void* from, size_t size, const char* name)
   uint32_t given = 0;
   std::memcpy(&given, from, sizeof given);
   if (given < 2 * sizeof(uint32_t) || given > 16 * size)
-    throw SettingError(name, fmt::format("has a size of {}", given), "set size to sizeof");
+    throw SettingError(name, fmt::format("has a size of {}, and one of {} here", given, size),
+                       "set size to sizeof");
   std::memcpy(to, from, std::min<size_t>(given, size));
 }
 

@@ -1,5 +1,5 @@
 // C functions for images.
-#include "mulciber/c/image_encoder.h"
+#include "mulciber/c/image_task.h"
 
 #include <fmt/format.h>
 

@@ -28,7 +28,12 @@ MulciberStatus mulciber_step_load(MulciberContext* context, MulciberLoader* load
                                   MulciberLoadProgress* progress) {
   return guarded(context, [&] {
     const ModelLoader::Progress now = given_to(loader, "loader").loader.step(bytes);
-    if (progress) *progress = {now.done, now.total, now.complete};
+    if (!progress) return;
+    give(progress, "MulciberLoadProgress", [&](MulciberLoadProgress& to) {
+      to.complete = now.complete;
+      to.done = now.done;
+      to.total = now.total;
+    });
   });
 }
 

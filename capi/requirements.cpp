@@ -25,8 +25,12 @@ MulciberStatus mulciber_query_requirements(MulciberContext* context,
     const Requirements& found = c.requirements;
     c.list.clear();
     for (const Requirement& r : found.list)
-      c.list.push_back({static_cast<MulciberRequirementKind>(r.kind), r.name.c_str(), r.required,
-                        r.available, r.brings.c_str()});
+      c.list.push_back({.size = sizeof(MulciberRequirement),
+                        .kind = static_cast<MulciberRequirementKind>(r.kind),
+                        .name = r.name.c_str(),
+                        .required = r.required,
+                        .available = r.available,
+                        .brings = r.brings.c_str()});
     c.extensions.clear();
     for (const std::string& name : found.extensions) c.extensions.push_back(name.c_str());
     c.obstacles.clear();

@@ -71,13 +71,17 @@ void for_each_adapter(uint32_t count, const MulciberAdapter* adapters, const Tak
     take(of_any_version(reinterpret_cast<const MulciberAdapter*>(at), "MulciberAdapter"));
 }
 
-/// Writes a structure of the caller's version. fill: sets all fields except size.
+/// Writes a structure of the caller's version. fill: sets fields; the others are 0. Where it
+/// throws, all are.
 template <typename T, typename Fill>
 void give(T* to, const char* name, const Fill& fill) {
-  T whole = of_any_version(to, name);
-  const uint32_t size = whole.size;
+  const uint32_t size = of_any_version(to, name).size;
+  T whole = {};
+  whole.size = size;
+  const auto write = [&] { std::memcpy(to, &whole, std::min<size_t>(size, sizeof(T))); };
+  write();
   fill(whole);
-  std::memcpy(to, &whole, std::min<size_t>(size, sizeof(T)));
+  write();
 }
 
 /// Copies to the caller's memory of *size bytes, and sets *size to the number of bytes; `to` null:
@@ -114,7 +118,8 @@ inline ApplicationAllocator application_allocator(const MulciberDeviceInfo& info
   if (info.allocate)
     allocator.allocate = [call = info.allocate, user = info.user](const MemoryRequest& request,
                                                                   ApplicationMemory* memory) {
-      const MulciberMemoryRequest asked = {.buffer = request.buffer,
+      const MulciberMemoryRequest asked = {.size = sizeof(asked),
+                                           .buffer = request.buffer,
                                            .requirements = request.requirements,
                                            .usage = static_cast<MulciberMemoryUsage>(request.usage),
                                            .required = request.required,
@@ -122,13 +127,15 @@ inline ApplicationAllocator application_allocator(const MulciberDeviceInfo& info
                                            .device_address = request.device_address,
                                            .priority = request.priority};
       MulciberMemory found = {};
+      found.size = sizeof(found);
       const VkResult result = call(user, &asked, &found);
       *memory = {found.memory, found.offset, found.mapped, found.handle};
       return result;
     };
   if (info.free)
     allocator.free = [call = info.free, user = info.user](const ApplicationMemory& memory) {
-      const MulciberMemory freed = {memory.memory, memory.offset, memory.mapped, memory.handle};
+      const MulciberMemory freed = {sizeof(freed), memory.memory, memory.offset, memory.mapped,
+                                    memory.handle};
       call(user, &freed);
     };
   return allocator;
@@ -272,10 +279,6 @@ inline TranslateOptions translate_options(const MulciberTranslateInfo* from) {
   if (info.beams > 0) options.beams = info.beams;
   if (info.max_new_tokens > 0) options.max_new_tokens = info.max_new_tokens;
   return options;
-}
-
-inline MulciberSlice c_slice(const FrameSlice& slice) {
-  return {slice.number, slice.dispatches, slice.estimated_us};
 }
 
 inline FrameSemaphores frame_semaphores(const MulciberSemaphores* from) {

@@ -1,4 +1,4 @@
-// C functions for tasks: slices and partial results.
+// C functions for tasks and their partial results.
 #include "mulciber/c/task.h"
 
 #include "capi/handles.h"
@@ -43,60 +43,14 @@ using namespace mulciber::c;
 
 void mulciber_destroy_task(MulciberTask* task) { delete task; }
 
-MulciberStatus mulciber_record(MulciberContext* context, MulciberTask* task,
-                               VkCommandBuffer commands, double budget_us, MulciberSlice* slice) {
-  return guarded(context, [&] {
-    given_to(slice, "slice") = {};
-    FrameTask& of = *given_to(task, "task").task;
-    *slice = c_slice(of.record(given_handle(commands, "commands"), budget_us));
-  });
-}
-
-MulciberStatus mulciber_completed(MulciberContext* context, MulciberTask* task, uint64_t number) {
-  return guarded(context, [&] { given_to(task, "task").task->completed(number); });
-}
-
-MulciberStatus mulciber_discard(MulciberContext* context, MulciberTask* task, uint64_t number) {
-  return guarded(context, [&] { given_to(task, "task").task->discard(number); });
-}
-
-MulciberStatus mulciber_step(MulciberContext* context, MulciberTask* task, double budget_us,
-                             const MulciberSemaphores* semaphores, MulciberStep* to) {
-  return guarded(context, [&] {
-    given_to(to, "step") = {};
-    const FrameStep step =
-        given_to(task, "task").task->step(budget_us, frame_semaphores(semaphores));
-    *to = {c_slice(step.slice), step.waits, step.semaphore, step.value};
-  });
-}
-
 MulciberStatus mulciber_wait(MulciberContext* context, MulciberTask* task) {
   return guarded(context, [&] { given_to(task, "task").task->wait(); });
 }
 
-VkBool32 mulciber_is_done(const MulciberTask* task) { return !task || task->task->done(); }
-
-VkBool32 mulciber_is_recorded(const MulciberTask* task) {
-  if (!task) return VK_FALSE;
-  return (task->attention && task->attention->recorded()) ||
-         (task->embedding && task->embedding->recorded()) ||
-         (task->image && task->image->recorded());
-}
+MulciberBool mulciber_is_done(const MulciberTask* task) { return !task || task->task->done(); }
 
 void mulciber_cancel(MulciberTask* task) {
   if (task) task->task->cancel();
-}
-
-MulciberStatus mulciber_borders(MulciberContext* context, MulciberBorders* borders) {
-  return guarded(context, [&] {
-    give(borders, "MulciberBorders", [](MulciberBorders& to) {
-      const FrameBorders found = FrameTask::borders();
-      to.waits_for_stages = found.waits_for_stages;
-      to.waits_for_accesses = found.waits_for_accesses;
-      to.shown_to_stages = found.shown_to_stages;
-      to.shown_to_accesses = found.shown_to_accesses;
-    });
-  });
 }
 
 MulciberStatus mulciber_text(MulciberContext* context, MulciberTask* task, const char** text) {

@@ -58,8 +58,12 @@ MulciberStatus mulciber_beams(MulciberContext* context, MulciberTask* task, uint
     shown->found =
         part_of(of, &MulciberTask::translation, "beams", "mulciber_begin_translation").beams();
     for (const Beam& beam : shown->found)
-      shown->list.push_back({beam.text.c_str(), beam.score, beam.finished,
-                             static_cast<uint32_t>(beam.ids.size()), beam.ids.data()});
+      shown->list.push_back({.size = sizeof(MulciberBeam),
+                             .finished = beam.finished,
+                             .text = beam.text.c_str(),
+                             .score = beam.score,
+                             .id_count = static_cast<uint32_t>(beam.ids.size()),
+                             .ids = beam.ids.data()});
     *count = static_cast<uint32_t>(shown->list.size());
     *beams = shown->list.data();
     of.shown = std::move(shown);

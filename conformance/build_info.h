@@ -3,7 +3,7 @@
 
 namespace mulciber::conformance {
 
-/// "0.1.0"
+/// "0.2.0"
 const char* suite_version();
 /// "90b40a4c1d2e", with "-dirty" where tracked files were changed; "unknown" outside git.
 const char* git_revision();

@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
   for (; !mulciber_is_done(task); ++frames) {
     VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
-    MulciberSlice slice; /* about two milliseconds of the device's time; then the frame's drawing */
+    /* About two milliseconds of the device's time; then the frame's drawing. */
+    MulciberSlice slice = {sizeof(slice)};
     require(mulciber_record(context, task, commands, 2000, &slice));
     check(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};

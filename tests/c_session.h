@@ -59,7 +59,7 @@ struct Session {
   /// Runs a task to its end.
   void finish(MulciberTask* task) const {
     while (!mulciber_is_done(task)) {
-      MulciberStep step;
+      MulciberStep step = {sizeof(step)};
       REQUIRE(mulciber_step(c, task, 2000, nullptr, &step) == MULCIBER_OK);
       REQUIRE(mulciber_wait(c, task) == MULCIBER_OK);
     }

@@ -4,30 +4,21 @@
  * Every function that can fail returns a MulciberStatus; mulciber_message() then says what failed,
  * where, and what to do about it. Where NULL is not said to have a meaning, a pointer or Vulkan
  * handle that is NULL is an error, as is a number that is no enumerator. No exception leaves a
- * function. Structures begin with their size, so that programs and libraries of different versions
- * work together: set it to sizeof, and fields without a value to 0. The layout of those without a
- * size is fixed: MulciberBeam, MulciberLoadProgress, MulciberMemory, MulciberMemoryRequest,
- * MulciberRequirement, MulciberSlice and MulciberStep. The caller destroys each object once, in any
- * order, and the VkDevice after all of them; destroying NULL does nothing. Texts are UTF-8. One
- * thread at a time may use an object; a context belongs to one thread. */
+ * function. Every structure begins with its size, so that programs and libraries of different
+ * versions work together: set it to sizeof, also in structures that a function fills, and fields
+ * without a value to 0. The caller destroys each object once, in any order, and the VkDevice after
+ * all of them; destroying NULL does nothing. Texts are UTF-8. One thread at a time may use an
+ * object; a context belongs to one thread. */
 #ifndef MULCIBER_MULCIBER_C_H
 #define MULCIBER_MULCIBER_C_H
 
-#include "mulciber/c/adapter.h"
-#include "mulciber/c/attention.h"
-#include "mulciber/c/context.h"
-#include "mulciber/c/device.h"
-#include "mulciber/c/generator.h"
-#include "mulciber/c/grammar.h"
-#include "mulciber/c/image_encoder.h"
-#include "mulciber/c/loader.h"
-#include "mulciber/c/model.h"
+#include "mulciber/c/application_device.h"
+#include "mulciber/c/attention_task.h"
+#include "mulciber/c/image_task.h"
 #include "mulciber/c/requirements.h"
 #include "mulciber/c/resources.h"
-#include "mulciber/c/task.h"
-#include "mulciber/c/text_encoder.h"
-#include "mulciber/c/translator.h"
+#include "mulciber/c/slices.h"
+#include "mulciber/c/standalone.h"
 #include "mulciber/c/vector.h"
-#include "mulciber/c/warmup.h"
 
 #endif

@@ -93,7 +93,7 @@ struct LoadingCalls {
     }
   }
   static void step_load(Run& r) {
-    MulciberLoadProgress progress;
+    auto progress = r.in.structure<MulciberLoadProgress>();
     MulciberLoader* loader = r.loaders.pick(r.in);
     const uint64_t bytes = r.in.number();
     r.told(mulciber_step_load(r.context(), loader, bytes, r.in.or_null(&progress)));

@@ -111,7 +111,7 @@ struct TaskCalls {
 
   static void record(Run& r) {
     MulciberTask* task = r.tasks.pick(r.in).handle;
-    MulciberSlice slice = {};
+    auto slice = r.in.structure<MulciberSlice>();
     const double budget = r.in.real();
     r.records([&](VkCommandBuffer commands) {
       return mulciber_record(r.context(), task, commands, budget, r.in.or_null(&slice));
@@ -136,7 +136,7 @@ struct TaskCalls {
       semaphores.signal_count = r.in.flag();
       semaphores.signals = r.in.or_null(&none);
     }
-    MulciberStep done;
+    auto done = r.in.structure<MulciberStep>();
     const double budget = r.in.real();
     r.told(mulciber_step(r.context(), task, budget, r.in.flag() ? &semaphores : nullptr,
                          r.in.or_null(&done)));
@@ -150,7 +150,7 @@ struct TaskCalls {
     MulciberContext* c = r.last = r.l.context;
     MulciberStatus status = MULCIBER_OK;
     for (int i = 0; i < 200 && status == MULCIBER_OK && !mulciber_is_done(task); ++i) {
-      MulciberStep step;
+      MulciberStep step = {sizeof(step)};
       status = mulciber_step(c, task, 4000, nullptr, &step);
       if (status == MULCIBER_OK) status = mulciber_wait(c, task);
       r.told(status);

@@ -9,7 +9,8 @@ headers=$(dirname "$0")/../../include/mulciber
 marked=$(grep -hv '^#' "$headers"/*.h "$headers"/c/*.h | tr '\n' ' ')
 classes=$(grep -oE '(class|struct) MULCIBER_API \w+' <<<"$marked" | awk '{ print $3 }')
 functions=$(grep -oE 'MULCIBER_API [^(;{}]*\(' <<<"$marked" | grep -oE '\w+\($' | tr -d '(')
-exported=$(nm -D --defined-only -C "$library" | cut -d ' ' -f 3-)
+versioned=$(nm -D --defined-only -C "$library" | cut -d ' ' -f 3- | grep -v '^MULCIBER_')
+exported=$(sed 's/@@.*//' <<<"$versioned")
 
 failed=0
 of_class() { echo "^((typeinfo|typeinfo name|vtable) for mulciber::$1\$|mulciber::$1::)"; }
@@ -31,6 +32,10 @@ while read -r name; do
 done < <(grep -ohE '\w+Error\b' "$headers"/*.h "$headers"/c/*.h | sort -u)
 for name in $classes; do expect "$name" "$(of_class "$name")"; done
 for name in $functions; do expect "$name" "$(of_function "$name")"; done
+if grep '^mulciber_' <<<"$versioned" | grep -v '@@MULCIBER_[0-9.]*$'; then
+  echo "these C functions lack the version that cmake/exports.map gives them"
+  failed=1
+fi
 if [[ -n $unknown ]]; then
   echo "$library exports what no public header marks:"
   echo "$unknown"

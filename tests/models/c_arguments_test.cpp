@@ -66,7 +66,7 @@ TEST_CASE("Vulkan handles that are NULL are refused in C with their names") {
   MulciberContext* c = text.c;
   MulciberTask* task = nullptr;
   REQUIRE(mulciber_begin_translation(c, text.translator, "A dog.", nullptr, &task) == MULCIBER_OK);
-  MulciberSlice slice = {7, 7, 7};
+  MulciberSlice slice = {sizeof(slice), 7, 7, 7};
   CHECK_THAT(text.refused(mulciber_record(c, task, VK_NULL_HANDLE, 2000, &slice)),
              ContainsSubstring("commands: is NULL"));
   CHECK(slice.number == 0);
@@ -74,7 +74,7 @@ TEST_CASE("Vulkan handles that are NULL are refused in C with their names") {
   VkSemaphore none = VK_NULL_HANDLE;
   const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
   const auto stepped = [&](const MulciberSemaphores& semaphores) {
-    MulciberStep step;
+    MulciberStep step = {sizeof(step)};
     return text.refused(mulciber_step(c, task, 2000, &semaphores, &step));
   };
   MulciberSemaphores semaphores = {sizeof(semaphores)};

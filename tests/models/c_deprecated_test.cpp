@@ -46,7 +46,7 @@ TEST_CASE("Deprecated functions of answers in C do what those do that replaced t
   MulciberLoader* loader = nullptr;
   REQUIRE(mulciber_begin_load_adapted(c, session.device, session.model, &load, 0, nullptr, VK_FALSE,
                                       &loader) == MULCIBER_OK);
-  MulciberLoadProgress progress = {};
+  MulciberLoadProgress progress = {sizeof(progress)};
   while (!progress.complete)
     REQUIRE(mulciber_step_load(c, loader, 1 << 20, &progress) == MULCIBER_OK);
   MulciberGenerator* generator = nullptr;

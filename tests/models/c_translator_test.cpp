@@ -31,7 +31,7 @@ TEST_CASE("A translation under way tells its text and its beams in C as in C++")
   TranslationTask twin(same, kTaskText, {.beams = 3});
   const auto run_both_to = [&](uint32_t steps) {
     while (mulciber_steps(task) < steps && !mulciber_is_done(task)) {
-      MulciberStep step;
+      MulciberStep step = {sizeof(step)};
       REQUIRE(mulciber_step(c, task, 1, nullptr, &step) == MULCIBER_OK);
       REQUIRE(mulciber_wait(c, task) == MULCIBER_OK);
     }

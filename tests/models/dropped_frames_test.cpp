@@ -320,7 +320,7 @@ TEST_CASE("Frames are dropped in C as in C++") {
   REQUIRE(mulciber_begin_translation(c, translator, kDroppedText.c_str(), nullptr, &task) ==
           MULCIBER_OK);
   ApplicationCommands commands(session.application);
-  MulciberSlice slice;
+  MulciberSlice slice = {sizeof(slice)};
   const auto record = [&](VkCommandBuffer buffer) {
     REQUIRE(mulciber_record(c, task, buffer, 2000, &slice) == MULCIBER_OK);
   };

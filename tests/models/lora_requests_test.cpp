@@ -307,7 +307,7 @@ TEST_CASE("Adapters in C are those in C++") {
   MulciberLoader* loader = nullptr;
   MulciberGenerator* generator = nullptr;
   REQUIRE(mulciber_begin_load(c, session.device, session.model, &load, &loader) == MULCIBER_OK);
-  MulciberLoadProgress progress = {};
+  MulciberLoadProgress progress = {sizeof(progress)};
   while (!progress.complete)
     REQUIRE(mulciber_step_load(c, loader, 1 << 20, &progress) == MULCIBER_OK);
   REQUIRE(mulciber_finish_generator(c, loader, &generator) == MULCIBER_OK);

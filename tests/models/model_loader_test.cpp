@@ -237,7 +237,7 @@ TEST_CASE("Loading in slices and warming in C are those in C++") {
   mulciber_destroy_model(model);
   MulciberTranslator* translator = nullptr;
   CHECK(mulciber_finish_translator(c, loader, &translator) == MULCIBER_ERROR_SETTING);
-  MulciberLoadProgress progress = {};
+  MulciberLoadProgress progress = {sizeof(progress)};
   while (!progress.complete)
     REQUIRE(mulciber_step_load(c, loader, 1 << 20, &progress) == MULCIBER_OK);
   CHECK(progress.done == progress.total);
@@ -256,7 +256,7 @@ TEST_CASE("Loading in slices and warming in C are those in C++") {
   REQUIRE(mulciber_begin_translation(c, translator, kLoaderText.c_str(), nullptr, &task) ==
           MULCIBER_OK);
   while (!mulciber_is_done(task)) {
-    MulciberStep step;
+    MulciberStep step = {sizeof(step)};
     REQUIRE(mulciber_step(c, task, 2000, nullptr, &step) == MULCIBER_OK);
     REQUIRE(mulciber_wait(c, task) == MULCIBER_OK);
   }

@@ -55,6 +55,7 @@ run_scripts() {
   check "Docker's context" docker_context
   check "links of documents" tests/source/links.py
   check "one thing, one name" tests/source/glossary.py
+  check "the C interface as recorded" tools/abi.py
   check "pages of the interface" tools/api_pages.sh --check
   note_long_files
 }

@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <vulkan/vulkan_core.h>
-
 #include "mulciber/export.h"
+#include "mulciber/version.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef uint32_t MulciberBool; /* 0: false; any other value: true */
 
 typedef enum MulciberStatus {
   MULCIBER_OK = 0,
@@ -37,8 +38,15 @@ typedef struct MulciberTextEncoder MulciberTextEncoder; /* a text embedding mode
 typedef struct MulciberTask MulciberTask; /* computes a translation, answer, embedding or maps */
 typedef struct MulciberGrammar MulciberGrammar; /* for guided decoding, mulciber/c/grammar.h */
 
-/* Version of the linked library, in the form "1.2.3". */
+/* A buffer of the application, mulciber/c/resources.h */
+typedef struct MulciberApplicationBuffer MulciberApplicationBuffer;
+
+/* Version of the linked library, in the form "1.2.3"; MULCIBER_VERSION is that of the headers. */
 MULCIBER_API const char* mulciber_version(void);
+
+/* Whether the linked library has a function, such as "mulciber_discard". For programs that run
+ * with libraries older than their headers. */
+MULCIBER_API MulciberBool mulciber_supports(const char* name);
 MULCIBER_API MulciberStatus mulciber_create_context(MulciberContext** context);
 MULCIBER_API void mulciber_destroy_context(MulciberContext* context);
 

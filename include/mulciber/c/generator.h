@@ -4,7 +4,6 @@
 
 #include "mulciber/c/grammar.h"
 #include "mulciber/c/model.h"
-#include "mulciber/c/resources.h"
 #include "mulciber/c/task.h"
 
 #ifdef __cplusplus
@@ -49,13 +48,13 @@ typedef struct MulciberGenerationOutputs {
 typedef struct MulciberGenerateInfo {
   uint32_t size;
   uint32_t max_new_tokens; /* 0: as many as the context has room for */
-  VkBool32 sample;         /* use the fields below; otherwise the model's files decide */
+  MulciberBool sample;     /* use the fields below; otherwise the model's files decide */
   float temperature;       /* 0: greedy decoding */
   uint32_t top_k;          /* 0: all */
   float top_p;             /* 0 and from 1 on: all */
   float min_p;
   uint64_t seed;
-  VkBool32 ignore_end; /* continue after the model's own end of text */
+  MulciberBool ignore_end; /* continue after the model's own end of text */
   /* Called with pieces of the answer, whole UTF-8 characters; may be NULL. */
   void (*on_text)(void* user, const char* text, size_t bytes);
   void* user;

@@ -13,8 +13,9 @@ extern "C" {
 typedef struct MulciberLoader MulciberLoader; /* loads a model in parts */
 
 typedef struct MulciberLoadProgress {
+  uint32_t size;
+  MulciberBool complete;
   uint64_t done, total; /* bytes of weights */
-  VkBool32 complete;
 } MulciberLoadProgress;
 
 /* Fails for a model that does not fit, before anything is allocated. info: may be NULL. The model
@@ -48,8 +49,8 @@ MULCIBER_API void mulciber_destroy_loader(MulciberLoader* loader);
 MULCIBER_DEPRECATED("use mulciber_begin_load and MulciberLoadInfo::adapters")
 MULCIBER_API MulciberStatus mulciber_begin_load_adapted(
     MulciberContext* context, MulciberDevice* device, const MulciberModel* model,
-    const MulciberLoadInfo* info, uint32_t count, const MulciberAdapter* adapters, VkBool32 merge,
-    MulciberLoader** loader);
+    const MulciberLoadInfo* info, uint32_t count, const MulciberAdapter* adapters,
+    MulciberBool merge, MulciberLoader** loader);
 
 #ifdef __cplusplus
 }

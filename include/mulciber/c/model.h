@@ -34,16 +34,16 @@ MULCIBER_API MulciberStatus mulciber_open_model_files(MulciberContext* context, 
 
 typedef struct MulciberLoadInfo {
   uint32_t size;
-  VkBool32 half_weights;     /* keep matrices in 16 bits even where the file holds 32 */
-  VkBool32 half_activations; /* activations and caches in 16 bits */
-  uint32_t context;          /* language models: tokens; 0: the model's own, at most 4096 */
-  uint64_t memory_limit;     /* bytes; 0: what the device has available */
+  MulciberBool half_weights;     /* keep matrices in 16 bits even where the file holds 32 */
+  MulciberBool half_activations; /* activations and caches in 16 bits */
+  uint32_t context;              /* language models: tokens; 0: the model's own, at most 4096 */
+  uint64_t memory_limit;         /* bytes; 0: what the device has available */
   void (*progress)(void* user, uint64_t done, uint64_t total); /* bytes of weights; may be NULL */
   void* user;
   const MulciberAdapter* adapters; /* all have the size of the first */
   uint32_t adapter_count;
   /* Merge adapters into the weights, as always for models that do not generate text. */
-  VkBool32 merge_adapters;
+  MulciberBool merge_adapters;
 } MulciberLoadInfo;
 
 #ifdef __cplusplus

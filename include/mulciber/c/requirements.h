@@ -2,7 +2,7 @@
 #ifndef MULCIBER_C_REQUIREMENTS_H
 #define MULCIBER_C_REQUIREMENTS_H
 
-#include "mulciber/c/device.h"
+#include "mulciber/c/application_device.h"
 #include "mulciber/c/model.h"
 
 #ifdef __cplusplus
@@ -18,7 +18,9 @@ typedef enum MulciberRequirementKind {
   MULCIBER_REQUIREMENT_MAX = 0x7fffffff
 } MulciberRequirementKind;
 
+/* Lists are stepped through by the size of their elements. */
 typedef struct MulciberRequirement {
+  uint32_t size;
   MulciberRequirementKind kind;
   const char* name;
   VkBool32 required, available;

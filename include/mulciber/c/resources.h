@@ -2,6 +2,8 @@
 #ifndef MULCIBER_C_RESOURCES_H
 #define MULCIBER_C_RESOURCES_H
 
+#include <vulkan/vulkan_core.h>
+
 #include "mulciber/c/context.h"
 
 #ifdef __cplusplus
@@ -30,7 +32,7 @@ typedef struct MulciberApplicationImage {
 } MulciberApplicationImage;
 
 /* A buffer made with VK_BUFFER_USAGE_TRANSFER_DST_BIT. */
-typedef struct MulciberApplicationBuffer {
+struct MulciberApplicationBuffer {
   uint32_t size;
   VkBuffer buffer;
   VkDeviceSize offset, bytes;  /* offset: a multiple of 4 */
@@ -38,7 +40,7 @@ typedef struct MulciberApplicationBuffer {
   VkAccessFlags accesses;
   VkBool32 changes_family;
   uint32_t queue_family;
-} MulciberApplicationBuffer;
+};
 
 /* ---- Deprecated names of version 0.1 ---- */
 

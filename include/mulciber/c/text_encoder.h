@@ -3,8 +3,7 @@
 #define MULCIBER_C_TEXT_ENCODER_H
 
 #include "mulciber/c/model.h"
-#include "mulciber/c/resources.h"
-#include "mulciber/c/vector.h"
+#include "mulciber/c/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,8 +25,8 @@ MULCIBER_API uint32_t mulciber_embedding_width(const MulciberTextEncoder* encode
 
 typedef struct MulciberEmbedInfo {
   uint32_t size;
-  VkBool32 refuse_long; /* texts with too many tokens are an error instead of truncated */
-  const char* prompt;   /* prefix of every text; NULL: from the model's files */
+  MulciberBool refuse_long; /* texts with too many tokens are an error instead of truncated */
+  const char* prompt;       /* prefix of every text; NULL: from the model's files */
   /* For tasks, instead of a text: `tokens` token embeddings of mulciber_embedding_width() floats,
    * in a buffer made with VK_BUFFER_USAGE_TRANSFER_SRC_BIT, which the first slice copies. */
   const MulciberApplicationBuffer* embeddings;

@@ -34,15 +34,16 @@ MULCIBER_API MulciberStatus mulciber_begin_translation(MulciberContext* context,
                                                        MulciberTask** task);
 
 typedef struct MulciberBeam {
+  uint32_t size;
+  MulciberBool finished; /* it has ended */
   const char* text;
   float score;
-  VkBool32 finished; /* it has ended */
   uint32_t id_count;
   const uint32_t* ids;
 } MulciberBeam;
 
-/* Gives all hypotheses of a translation: the finished ones, then the others, both best first.
- * */
+/* Gives all hypotheses of a translation: the finished ones, then the others, both best first. The
+ * list is stepped through by MulciberBeam::size. */
 MULCIBER_API MulciberStatus mulciber_beams(MulciberContext* context, MulciberTask* task,
                                            uint32_t* count, const MulciberBeam** beams);
 

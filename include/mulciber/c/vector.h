@@ -3,7 +3,7 @@
 #define MULCIBER_C_VECTOR_H
 
 #include "mulciber/c/resources.h"
-#include "mulciber/c/task.h"
+#include "mulciber/c/slices.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 // C functions for attention maps.
-#include "mulciber/c/attention.h"
+#include "mulciber/c/attention_task.h"
 
 #include "capi/handles.h"
 #include "capi/structures.h"

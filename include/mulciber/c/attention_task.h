@@ -1,9 +1,9 @@
-/* Mulciber for C: attention maps of translations and answers. C11. */
-#ifndef MULCIBER_C_ATTENTION_H
-#define MULCIBER_C_ATTENTION_H
+/* Mulciber for C: attention maps of translations and completions, in slices. C11. */
+#ifndef MULCIBER_C_ATTENTION_TASK_H
+#define MULCIBER_C_ATTENTION_TASK_H
 
 #include "mulciber/c/resources.h"
-#include "mulciber/c/task.h"
+#include "mulciber/c/slices.h"
 
 #ifdef __cplusplus
 extern "C" {
