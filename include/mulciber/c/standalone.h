@@ -4,6 +4,7 @@
 #define MULCIBER_C_STANDALONE_H
 
 #include "mulciber/c/adapter.h"
+#include "mulciber/c/cancel.h"
 #include "mulciber/c/context.h"
 #include "mulciber/c/device.h"
 #include "mulciber/c/generator.h"
@@ -11,6 +12,7 @@
 #include "mulciber/c/image_encoder.h"
 #include "mulciber/c/loader.h"
 #include "mulciber/c/model.h"
+#include "mulciber/c/result.h"
 #include "mulciber/c/task.h"
 #include "mulciber/c/text_encoder.h"
 #include "mulciber/c/translator.h"
