@@ -29,8 +29,8 @@ struct SequenceRequest {
   bool draft = false;         // tokens are drafted by the draft model
   uint32_t draft_tokens = 0;  // 0: as many as suit
   std::optional<uint32_t> log_probabilities;
-  bool shift = false;  // the context shifts once it is full
-  uint32_t keep = 0;   // tokens that stay at the beginning then
+  bool shift = false;                 // the context shifts once it is full
+  uint32_t keep = 0;                  // tokens that stay at the beginning then
   uint32_t steps_per_submission = 0;  // 0: the generator's
 
   std::function<void(size_t done, size_t total)> on_prompt;
