@@ -34,6 +34,7 @@ struct MulciberTranslator {
 struct MulciberGenerator {
   mulciber::TextGenerator generator;
   std::optional<std::vector<mulciber::AdapterScale>> adapters = {};  // mulciber_use_adapters()
+  std::shared_ptr<const void> described = {};  // storage of the last description
 };
 struct MulciberGrammar {
   mulciber::Grammar grammar;

@@ -1,9 +1,8 @@
 // C functions for images.
 #include "mulciber/c/image_task.h"
 
-#include <fmt/format.h>
-
 #include "capi/handles.h"
+#include "capi/image_pixels.h"
 #include "capi/structures.h"
 #include "mulciber/image_encoder.h"
 #include "mulciber/image_task.h"
@@ -23,18 +22,6 @@ ImageTaskOptions image_options(const MulciberImageInfo* from) {
   options.normalize = info.normalize != 0;
   options.attention = info.attention != 0;
   return options;
-}
-
-Image image_of(const MulciberImage* from) {
-  const auto image = of_any_version(from, "MulciberImage");
-  // The size is checked against the limit before any pixel is read.
-  constexpr uint64_t kPixels = 1 << 26;
-  const uint64_t pixels = uint64_t{image.width} * image.height;
-  if (pixels == 0 || pixels > kPixels)
-    throw SettingError("image", fmt::format("has {} x {} pixels", image.width, image.height),
-                       fmt::format("give one of 1 to {} pixels", kPixels));
-  const uint8_t* rgb = &given_to(image.rgb, "rgb");
-  return {image.width, image.height, std::vector<uint8_t>(rgb, rgb + pixels * 3)};
 }
 
 MulciberTask* task_of(std::unique_ptr<ImageTask> made) {
@@ -86,7 +73,7 @@ MulciberStatus mulciber_begin_image(MulciberContext* context, MulciberImageEncod
                                                   VkExtent2D{given.width, given.height},
                                                   image_options(info)));
     else
-      *task = task_of(std::make_unique<ImageTask>(by, image_of(image), image_options(info)));
+      *task = task_of(std::make_unique<ImageTask>(by, image_in_memory(given), image_options(info)));
   });
 }
 

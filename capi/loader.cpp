@@ -17,8 +17,7 @@ MulciberStatus mulciber_begin_load(MulciberContext* context, MulciberDevice* dev
                                    MulciberLoader** loader) {
   return guarded(context, [&] {
     given_to(loader, "loader") = nullptr;
-    const MulciberLoadInfo info = load_info(from);
-    const GeneratorOptions options = {.load = load_options(info), .context = info.context};
+    const GeneratorOptions options = generator_options(load_info(from));
     *loader = new MulciberLoader{
         ModelLoader(given_to(device, "device").device, given_to(model, "model").model, options)};
   });

@@ -17,8 +17,7 @@ MulciberStatus mulciber_query_requirements(MulciberContext* context,
   return guarded(context, [&] {
     const ApplicationPhysicalDevice application = application_physical(physical_device);
     MulciberRequirements result = of_any_version(to, "MulciberRequirements");
-    const MulciberLoadInfo info = load_info(from);
-    const GeneratorOptions options = {.load = load_options(info), .context = info.context};
+    const GeneratorOptions options = generator_options(load_info(from));
     MulciberContext& c = *context;
     c.requirements =
         model ? requirements(application, *model->model, options) : requirements(application);

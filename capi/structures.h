@@ -151,6 +151,7 @@ inline LoadOptions load_options(const MulciberLoadInfo& info) {
                                 .scale = adapter.scale});
   });
   options.merge_adapters = info.merge_adapters != 0;
+  options.fast_activations = info.fast_activations != 0;
   if (info.progress)
     options.on_progress = [call = info.progress, user = info.user](uint64_t done, uint64_t total) {
       call(user, done, total);
@@ -162,42 +163,35 @@ inline MulciberLoadInfo load_info(const MulciberLoadInfo* info) {
   return optional_of_any_version(info, "MulciberLoadInfo");
 }
 
-inline GenerateOptions generate_options(const MulciberGenerateInfo* from) {
-  GenerateOptions options;
-  if (!from) return options;
-  const auto info = of_any_version(from, "MulciberGenerateInfo");
-  options.max_new_tokens = info.max_new_tokens;
-  options.ignore_end = info.ignore_end != 0;
-  if (info.grammar) options.grammar = info.grammar->grammar;
-  if (info.sample)
-    options.sampling = Sampling{.temperature = info.temperature,
-                                .top_k = info.top_k,
-                                .top_p = info.top_p != 0 ? info.top_p : 1,
-                                .min_p = info.min_p,
-                                .seed = info.seed};
-  if (info.on_text)
-    options.on_text = [call = info.on_text, user = info.user](std::string_view piece) {
-      call(user, piece.data(), piece.size());
-    };
-  return options;
+/// Calls `take` for each structure of a list; all have the size of the first. name: of the list,
+/// type: of the structures.
+template <typename T, typename Take>
+void for_each_structure(uint32_t count, const T* list, const char* name, const char* type,
+                        const Take& take) {
+  const auto* at = reinterpret_cast<const char*>(list);
+  for (uint32_t i = 0; i < count; ++i, at += given_to(list, name).size)
+    take(of_any_version(reinterpret_cast<const T*>(at), type));
 }
 
-/// Also stores the text in the task, for mulciber_text().
-inline MulciberTask* completion_task(MulciberGenerator& generator,
-                                     const std::vector<PromptPart>& prompt,
-                                     const MulciberGenerateInfo* info,
-                                     const GenerationOutputs& outputs) {
-  auto kept = std::make_unique<MulciberTask>();
-  GenerateOptions options = generate_options(info);
-  options.adapters = generator.adapters;
-  options.on_text = [to = kept.get(), show = options.on_text](std::string_view piece) {
-    to->text += piece;
-    if (show) show(piece);
-  };
-  auto made = std::make_unique<GenerationTask>(generator.generator, prompt, options, outputs);
-  kept->generation = made.get();
-  kept->task = std::move(made);
-  return kept.release();
+inline KeyValueStorage key_value_storage(MulciberKeyValueStorage storage) {
+  switch (storage) {
+    case MULCIBER_KEY_VALUES_F16: return KeyValueStorage::kF16;
+    case MULCIBER_KEY_VALUES_F32: return KeyValueStorage::kF32;
+    case MULCIBER_KEY_VALUES_Q8_0: return KeyValueStorage::kQ8_0;
+    default: refuse_enumerator("key_values", storage, "MulciberKeyValueStorage");
+  }
+}
+
+inline GeneratorOptions generator_options(const MulciberLoadInfo& info) {
+  GeneratorOptions options = {.load = load_options(info),
+                              .key_values = key_value_storage(info.key_values),
+                              .context = info.context,
+                              .sequences = std::max(info.sequences, 1u)};
+  for_each_structure(info.masked_head_count, info.masked_heads, "masked_heads",
+                     "MulciberHeadNumber", [&](const MulciberHeadNumber& head) {
+                       options.masked_heads.push_back({head.layer, head.head});
+                     });
+  return options;
 }
 
 inline EmbedOptions embed_options(const MulciberEmbedInfo* from) {

@@ -53,17 +53,6 @@ struct BatchGeneratorOptions {
   uint32_t steps_per_submission = 0;
 };
 
-/// A token of a completion.
-struct BatchToken {
-  uint32_t id = 0;
-  /// Text that this token makes final: whole UTF-8 characters. Empty while a character is
-  /// incomplete, or while the text may begin a stop text.
-  std::string_view piece;
-  /// Set where BatchRequest::log_probabilities is given.
-  std::optional<float> log_probability;
-  std::span<const TokenProbability> likeliest;  // most probable first
-};
-
 struct BatchRequest {
   std::string prompt;
   bool add_special = true, parse_special = true;  // see GenerateOptions
@@ -72,7 +61,7 @@ struct BatchRequest {
   /// tokens: tokenize the result of expand_prompt().
   std::vector<std::shared_ptr<const PreparedImage>> images;
   std::optional<Sampling> sampling;  // none: default_sampling()
-  /// Random number stream: give each completion drawn with one seed its own.
+  /// Random number stream, see GenerateOptions::stream.
   uint32_t stream = 0;
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
   std::vector<std::string> stop;  // texts that end the completion and are not part of it
@@ -86,8 +75,7 @@ struct BatchRequest {
     bool reuse_completions = false;
     bool reuse_answers [[deprecated("use reuse_completions")]];
   };
-  /// Biases added to the logits of these ids, after penalties; -infinity forbids an id. At most
-  /// kMostLogitBiases.
+  /// Biases of ids, see GenerateOptions::logit_bias.
   std::vector<std::pair<uint32_t, float>> logit_bias;
   /// Grammar of the completion, see GenerateOptions::grammar.
   std::optional<Grammar> grammar;
@@ -108,8 +96,7 @@ struct BatchRequest {
     uint32_t draft_tokens = 0;
     [[deprecated("use draft_tokens")]] uint32_t proposals;
   };
-  /// Number of most probable tokens passed to on_token, at most kMostLikeliest; none: no
-  /// probabilities are computed.
+  /// Log probabilities, see GenerateOptions::log_probabilities.
   std::optional<uint32_t> log_probabilities;
 
   /// step() calls these callbacks, in this order. They may call submit() and cancel(), and must not
@@ -123,8 +110,6 @@ struct BatchRequest {
   /// or its grammar allows none of the model's tokens (ModelError).
   std::function<void(const std::exception&)> on_error;
 };
-constexpr size_t kMostLogitBiases = 300;
-constexpr uint32_t kMostLikeliest = 20;
 
 /// Counts and times since the generator was created.
 struct BatchGeneratorStatistics {
@@ -207,6 +192,10 @@ class MULCIBER_API BatchGenerator {
   std::optional<TokenAttention> attention(std::span<const uint32_t> ids,
                                           const BatchAttentionOptions& options = {});
 
+  /// Frees device memory that is kept for later requests, see TextGenerator::trim(). Requests go
+  /// on. Not from a callback of step().
+  uint64_t trim();
+
   /// Requests in a slot, and requests that wait for one.
   size_t running() const;
   size_t waiting() const;
@@ -221,6 +210,7 @@ class MULCIBER_API BatchGenerator {
   std::optional<std::string> chat_prompt(std::span<const ChatMessage> messages) const;
   Sampling default_sampling() const;
   const BatchGeneratorStatistics& statistics() const;
+  GeneratorDescription describe() const;
   std::vector<std::string> adapters() const;
   uint32_t context() const;
   uint32_t vocabulary() const;

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mulciber/device.h"
@@ -71,6 +72,19 @@ struct ChatMessage {
 
 class TextGenerator;
 
+/// A token of a completion.
+struct BatchToken {
+  uint32_t id = 0;
+  /// Text that this token makes final: whole UTF-8 characters. Empty while a character is
+  /// incomplete, or while the text may begin a stop text.
+  std::string_view piece;
+  /// Set where log_probabilities is given.
+  std::optional<float> log_probability;
+  std::span<const TokenProbability> likeliest;  // most probable first
+};
+constexpr uint32_t kMostLikeliest = 20;
+constexpr size_t kMostLogitBiases = 300;
+
 /// Most draft tokens that a decode step verifies behind a sequence.
 constexpr uint32_t kMostDraftTokens = 7;
 [[deprecated("use kMostDraftTokens")]] constexpr uint32_t kMostProposals = kMostDraftTokens;
@@ -79,15 +93,29 @@ struct GenerateOptions {
   /// None: TextGenerator::default_sampling(). generate() throws SettingError when a value is out of
   /// its range.
   std::optional<Sampling> sampling;
+  /// Random number stream: give each completion drawn with one seed its own. Text i of
+  /// generate_all() draws from stream + i.
+  uint32_t stream = 0;
   uint32_t max_new_tokens = 0;    // 0: as many as the context has room for
   std::vector<std::string> stop;  // texts that end a completion and are not part of it
   bool add_special = true;        // add the model's first special tokens: <s>, <bos> ...
   bool parse_special = true;      // read special tokens that are spelled out in the prompt
+  /// Token ids, used instead of the prompt's text and the two options above unless empty. With
+  /// images they are those of tokens(), which include the images' tokens. Not for generate_all(),
+  /// which takes lists of ids.
+  std::vector<uint32_t> prompt_ids;
   /// Images from prepare_image(), one for each image_placeholder() of the prompt, in their
   /// order; they come first if the prompt has no placeholder. Only for generate(), without shift
   /// and attention. A draft model drafts nothing then, because it sees no images.
   std::vector<std::shared_ptr<const PreparedImage>> images;
   bool ignore_end = false;  // continue after the model's own end of text
+  /// Biases added to the logits of these ids, after penalties; -infinity forbids an id. Where an id
+  /// occurs twice, the last bias counts. At most kMostLogitBiases.
+  std::vector<std::pair<uint32_t, float>> logit_bias;
+  /// Log probabilities of each token and of so many most probable ones, at most kMostLikeliest, in
+  /// Generation and for on_token; none: they are not computed. They are the model's, before
+  /// sampling, penalties and biases. Not for tasks.
+  std::optional<uint32_t> log_probabilities;
   /// Guided decoding: a mask allows only tokens that lead to a text of the grammar, and the model's
   /// end of text where a text is complete. When the grammar allows nothing more, the completion
   /// ends without a token for it. A completion that ends for another reason, such as its length, is
@@ -111,9 +139,9 @@ struct GenerateOptions {
   bool shift = false;
   uint32_t keep = 0;
   /// Decode steps in one submission, 1 to 32; 0: chosen for the device. On GPUs several submissions
-  /// run ahead of the tokens that the CPU has read. One step is submitted at a time with a grammar
-  /// or speculative decoding, and while texts of generate_all() wait or are prefilled. The
-  /// completion does not depend on it.
+  /// run ahead of the tokens that the CPU has read. One step is submitted at a time with a grammar,
+  /// log probabilities or speculative decoding, and while texts of generate_all() wait or are
+  /// prefilled. The completion does not depend on it.
   uint32_t steps_per_submission = 0;
   /// Speculative decoding (Leviathan et al. 2023, arXiv:2211.17192): further rows of a decode step
   /// verify draft tokens. prompt_lookup: drafts the tokens that followed an earlier occurrence of
@@ -142,7 +170,10 @@ struct GenerateOptions {
   const std::atomic<bool>* cancel = nullptr;
   /// Called with the numbers of computed and of all prompt tokens.
   std::function<void(size_t done, size_t total)> on_prompt;
-  /// Called with each piece of the completion: whole UTF-8 characters.
+  /// Called with each token of the completion. Text that was held back because it might have begun
+  /// a stop text reaches on_text alone.
+  std::function<void(const BatchToken&)> on_token;
+  /// Called with each piece of the completion, after on_token: whole UTF-8 characters.
   std::function<void(std::string_view piece)> on_text;
 };
 
@@ -177,6 +208,8 @@ struct Generation {
   std::string text;
   std::vector<uint32_t> ids;  // the end-of-text token included
   std::vector<uint32_t> prompt_ids;
+  /// Log probabilities for each of ids, where they were asked for.
+  std::vector<TokenProbabilities> log_probabilities;
   GenerateEnd end = GenerateEnd::kCancelled;
   std::optional<TokenAttention> attention;  // the prompt's tokens, then the completion's
   /// Tokens of prompt and completion that GenerateOptions::shift left out of the context.
@@ -226,6 +259,22 @@ struct GenerateStatistics {
   uint64_t step_bytes = 0;  // bytes that a decode step must read and write with a full context
 };
 
+/// What a loaded language model is, and how it was loaded.
+struct GeneratorDescription {
+  std::string family;       // see TextGenerator::family()
+  uint32_t context = 0;     // most tokens of prompt and completion together
+  uint32_t sequences = 1;   // GeneratorOptions::sequences
+  uint32_t vocabulary = 0;  // number of logits of a step
+  uint32_t width = 0;       // elements of a token's hidden state, and of its embedding
+  /// Layers, and attention heads of each; no heads: the layers keep a state.
+  uint32_t layers = 0, heads = 0;
+  KeyValueStorage key_values = KeyValueStorage::kF16;
+  bool chat_template = false;         // the files have one, which chat_prompt() may refuse
+  std::vector<uint32_t> end_ids;      // ids that end a text
+  std::vector<std::string> adapters;  // names of LoadOptions::adapters, in their order
+  Sampling default_sampling;          // see TextGenerator::default_sampling()
+};
+
 /// A language model: a Hugging Face folder or a GGUF file, on a device.
 class MULCIBER_API TextGenerator {
  public:
@@ -264,9 +313,12 @@ class MULCIBER_API TextGenerator {
   /// Continues several texts by continuous batching, GeneratorOptions::sequences at a time: the
   /// next text begins when one ends, for whatever reason. Result i belongs to prompts[i]. The
   /// options apply to all texts. When sampling, text i draws from a random number stream of its
-  /// own, whatever the batch composition. Prompts reuse cached prefixes as in generate(). on_text
-  /// and on_prompt are not called. statistics() then counts all texts together.
+  /// own, whatever the batch composition. Prompts reuse cached prefixes as in generate().
+  /// on_prompt, on_token and on_text are not called. statistics() then counts all texts together.
   std::vector<Generation> generate_all(std::span<const std::string> prompts,
+                                       const GenerateOptions& options = {});
+  /// Continues prompts of token ids, as generate_all() continues texts.
+  std::vector<Generation> generate_all(std::span<const std::vector<uint32_t>> prompts,
                                        const GenerateOptions& options = {});
 
   /// Log probabilities of texts, or of continuations of contexts. Scoring has a KV cache of its
@@ -281,6 +333,11 @@ class MULCIBER_API TextGenerator {
 
   /// Number of tokens of a prompt with these options (add_special, parse_special).
   size_t count_tokens(const std::string& prompt, const GenerateOptions& options = {}) const;
+  /// Tokens of such a prompt, those of its images among them.
+  std::vector<uint32_t> tokens(const std::string& prompt,
+                               const GenerateOptions& options = {}) const;
+  /// Text of tokens, without special ones. Throws ModelError for an id outside the vocabulary.
+  std::string text(std::span<const uint32_t> ids) const;
   /// Readable text of a token, see TokenAttention::tokens. Throws ModelError for an id outside the
   /// vocabulary.
   std::string token_text(uint32_t id) const;
@@ -308,6 +365,7 @@ class MULCIBER_API TextGenerator {
   /// the whole text); otherwise greedy decoding.
   Sampling default_sampling() const;
   const GenerateStatistics& statistics() const;
+  GeneratorDescription describe() const;
   /// Most tokens of prompt and completion together.
   uint32_t context() const;
   /// Names of LoadOptions::adapters that requests may select, in their order.
@@ -319,6 +377,12 @@ class MULCIBER_API TextGenerator {
   /// `model_type` of config.json, or the architecture of a GGUF file.
   std::string family() const;
   const std::shared_ptr<Device>& device() const;
+  /// Frees device memory that is kept for later calls: the programs of decode steps and prefill
+  /// passes, and the KV cache of score(). Weights, the conversation's KV cache and the programs of
+  /// a running task stay. The next calls take longer, because they build it again. Returns the
+  /// bytes that went back to the driver or the application's allocator, which may be fewer than
+  /// were freed, because other allocations share their blocks.
+  uint64_t trim();
 
  private:
   friend class AttentionTask;  // mulciber/embedding.h

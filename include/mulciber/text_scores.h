@@ -18,6 +18,12 @@ struct TokenProbability {
   float log_probability = 0;  // the model's, before sampling and its penalties
 };
 
+/// Log probabilities at one position of a text.
+struct TokenProbabilities {
+  float chosen = 0;                         // of the token that stands there
+  std::vector<TokenProbability> likeliest;  // most probable first; equals in the order of their ids
+};
+
 /// A text to score, or the continuation of a context.
 struct ScoreInput {
   /// Precedes the text and is not scored. Context and text are tokenized together; with n tokens in

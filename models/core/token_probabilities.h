@@ -8,11 +8,6 @@
 
 namespace mulciber {
 
-struct TokenProbabilities {
-  float chosen = 0;
-  std::vector<TokenProbability> likeliest;  // most probable first; equals in the order of their ids
-};
-
 /// Log-softmax of `logits`, in double precision, for `chosen` and for the `count` most probable
 /// ids.
 TokenProbabilities token_probabilities(std::span<const float> logits, uint32_t chosen,

@@ -42,6 +42,8 @@ class BatchDraft {
   void exchange(uint32_t a, uint32_t b);
   void end(uint32_t slot);
 
+  void trim() { slots_->trim(); }
+
   uint64_t weight_bytes() const { return shared_.model->weight_bytes(); }
   uint64_t predicted_bytes() const { return predicted_bytes_; }
   double build_seconds() const { return slots_->build_seconds(); }

@@ -1,9 +1,6 @@
 #include "mulciber/batch_generator.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,30 +14,6 @@
 #include "runtime/public_devices.h"
 
 namespace mulciber {
-namespace {
-
-/// The biases with each id once. Throws SettingError.
-LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
-  const auto refuse = [](std::string problem, std::string remedy) {
-    throw SettingError("BatchRequest::logit_bias", std::move(problem), std::move(remedy));
-  };
-  if (asked.size() > kMostLogitBiases)
-    refuse(fmt::format("has {} ids", asked.size()),
-           fmt::format("give at most {}", kMostLogitBiases));
-  for (const auto& [id, bias] : asked) {
-    if (id >= vocabulary)
-      refuse(fmt::format("has the id {}, the model's are below {}", id, vocabulary),
-             "take ids of a text of this model");
-    if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
-      refuse(fmt::format("of the id {} is {}", id, bias), "give a number, or -infinity");
-  }
-  // Where an id occurs twice, the last bias counts.
-  std::map<uint32_t, float> by_id;
-  for (const auto& [id, bias] : asked) by_id[id] = bias;
-  return {by_id.begin(), by_id.end()};
-}
-
-}  // namespace
 
 BatchGenerator::BatchGenerator(std::shared_ptr<Device> device,
                                std::shared_ptr<const OpenModel> model,
@@ -100,6 +73,8 @@ uint64_t BatchGenerator::submit(BatchRequest request) {
 
 void BatchGenerator::cancel(uint64_t request) { impl_->cancel(request); }
 
+uint64_t BatchGenerator::trim() { return impl_->trim(); }
+
 bool BatchGenerator::step() { return impl_->step(); }
 
 std::optional<TokenAttention> BatchGenerator::attention(std::span<const uint32_t> ids,
@@ -130,13 +105,7 @@ std::vector<uint32_t> BatchGenerator::tokens(const std::string& text, bool add_s
   return {ids.begin(), ids.end()};
 }
 
-std::string BatchGenerator::text(std::span<const uint32_t> ids) const {
-  for (const uint32_t id : ids) impl_->check_id(id);
-  TokenStream stream(*impl_->tokenizer, {});
-  std::string text;
-  for (const uint32_t id : ids) text += stream.push(static_cast<int32_t>(id));
-  return text + stream.finish();
-}
+std::string BatchGenerator::text(std::span<const uint32_t> ids) const { return impl_->text(ids); }
 
 std::string BatchGenerator::token_text(uint32_t id) const { return impl_->token_text(id); }
 
@@ -151,6 +120,7 @@ Sampling BatchGenerator::default_sampling() const {
   return impl_->default_sampling(impl_->context);
 }
 const BatchGeneratorStatistics& BatchGenerator::statistics() const { return impl_->statistics; }
+GeneratorDescription BatchGenerator::describe() const { return impl_->describe(); }
 std::vector<std::string> BatchGenerator::adapters() const {
   return adapter_names(impl_->language->network());
 }

@@ -50,22 +50,6 @@ std::vector<uint32_t> BatchSequence::ids() const {
   return ids;
 }
 
-void GenerationBatch::open_slots(const SlotShape& shape, std::optional<uint64_t> memory_limit) {
-  const Capabilities& capabilities = device->capabilities();
-  context = shape.context;
-  slots = std::make_shared<SequenceSlots>(*device, language->network(), shape, memory_limit);
-  by_slot.resize(shape.slots);
-  draft_rows = shape.rows();
-  left.adapters = chosen_adapters(language->network(), std::nullopt);
-  steps_per_submission = capabilities.tuning.steps_per_submission;
-  statistics.pages = slots->pages_left();
-  statistics.page_tokens = slots->page_tokens();
-  statistics.weight_bytes = model->weight_bytes();
-  statistics.predicted_device_bytes =
-      statistics.weight_bytes +
-      SequenceSlots::predict_bytes(capabilities, language->network(), shape);
-}
-
 void BatchGenerator::Impl::start(std::shared_ptr<Device> on, std::shared_ptr<const OpenModel> files,
                                  const BatchGeneratorOptions& options) {
   device = std::move(on);
@@ -361,17 +345,15 @@ void GenerationBatch::take(uint32_t slot, const SequenceSlots::Choice& choice) {
   const bool stopped = !sequence.completion.push(*choice, ends);
   ++sequence.replayed;
   ++statistics.new_tokens;
-  if (sequence.request.on_token) {
-    BatchToken token = {.id = *choice, .piece = sequence.piece};
-    TokenProbabilities probabilities;
-    if (sequence.request.log_probabilities) {
-      probabilities =
-          token_probabilities(slots->logits(slot), *choice, *sequence.request.log_probabilities);
-      token.log_probability = probabilities.chosen;
-      token.likeliest = probabilities.likeliest;
-    }
-    sequence.request.on_token(token);
+  BatchToken token = {.id = *choice, .piece = sequence.piece};
+  if (sequence.request.log_probabilities) {
+    sequence.completion.push_probabilities(
+        token_probabilities(slots->logits(slot), *choice, *sequence.request.log_probabilities));
+    const TokenProbabilities& known = sequence.completion.so_far().log_probabilities.back();
+    token.log_probability = known.chosen;
+    token.likeliest = known.likeliest;
   }
+  if (sequence.request.on_token) sequence.request.on_token(token);
   const size_t tokens = sequence.completion.so_far().ids.size();
   std::optional<GenerateEnd> end;
   if (stopped) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mulciber/text_generator.h"
@@ -27,13 +28,16 @@ class Completion {
   /// has been found: later tokens are not part of the completion.
   bool push(uint32_t id, bool ends_text);
 
+  /// Appends the log probabilities of the token that was pushed last.
+  void push_probabilities(TokenProbabilities probabilities) {
+    result_.log_probabilities.push_back(std::move(probabilities));
+  }
+
   /// The tokens pushed so far, and their text.
   const Generation& so_far() const { return result_; }
   /// Ends the completion. end: why its last token is the last, unless a stop text was found or the
   /// completion was cancelled.
   Generation finish(GenerateEnd end, bool cancelled);
-  /// Calls on_text no more.
-  void mute() { on_text_ = nullptr; }
 
  private:
   void show(const std::string& text);

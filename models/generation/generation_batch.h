@@ -97,6 +97,8 @@ struct GenerationBatch : SharedGenerator {
 
   std::optional<TokenAttention> attention(std::span<const uint32_t> ids,
                                           const BatchAttentionOptions& options);
+  uint64_t trim();
+  GeneratorDescription describe() const;
 
   /// Ends cancelled sequences. Returns true where there were any.
   bool end_cancelled();

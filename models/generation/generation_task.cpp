@@ -30,6 +30,7 @@ struct GenerationTask::Work {
   std::shared_ptr<TextGenerator::Impl> generator;
   GenerateOptions options;
   std::optional<Completion> completion;
+  std::string piece;  // characters that became certain last
   std::vector<uint32_t> stops;
   std::optional<CompletionGrammar> grammar;
   bool cancelled = false;
@@ -45,6 +46,12 @@ struct GenerationTask::Work {
   bool look() {
     if (options.cancel && options.cancel->load()) cancelled = true;
     return !cancelled;
+  }
+  /// Appends a token to the completion. Returns whether the completion goes on.
+  bool take(uint32_t id);
+  /// Calls on_text with the piece.
+  void show() const {
+    if (options.on_text && !piece.empty()) options.on_text(piece);
   }
   /// Why the sequence ended.
   GenerateEnd end() const;
@@ -74,6 +81,15 @@ EncodedPrompt GenerationTask::Work::encode(const TextGenerator::Impl& impl,
                                            const GenerateOptions& wanted) {
   impl.slots->require_free();
   EncodedPrompt encoded;
+  if (!wanted.prompt_ids.empty()) {
+    const auto is_text = [](const PromptPart& part) { return part.tokens == 0; };
+    if (!std::ranges::all_of(prompt, is_text))
+      throw SettingError("GenerateOptions::prompt_ids", "are given beside embeddings",
+                         "leave one of them out");
+    encoded.last = impl.given_prompt(wanted.prompt_ids, false);
+    encoded.ids = wanted.prompt_ids;
+    return encoded;
+  }
   GenerateOptions options = wanted;
   const uint64_t row_bytes =
       impl.language->network().embedding.table.shape.columns() * sizeof(float);
@@ -121,10 +137,14 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
   if (options.shift || options.attention)
     throw SettingError(options.shift ? "GenerateOptions::shift" : "GenerateOptions::attention",
                        "is asked for of a task", "generate() such texts whole");
+  if (options.log_probabilities)
+    throw SettingError("GenerateOptions::log_probabilities", "are asked for of a task",
+                       "generate() such texts whole, or take GenerationOutputs::logits");
   if (impl.slots->shape().slots != 1)
     throw SettingError("sequences", "is more than 1", "run such batches whole");
   const EncodedPrompt encoded = encode(impl, prompt, options);
-  completion.emplace(*impl.tokenizer, encoded.last, options.stop, options.on_text);
+  completion.emplace(*impl.tokenizer, encoded.last, options.stop,
+                     [this](std::string_view text) { piece += text; });
   completion->set_prompt(encoded.ids);
   const SequenceRequest asked = impl.request(options, encoded.last);
   if (!options.ignore_end) stops = impl.ends;
@@ -138,6 +158,8 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
       .prompt = encoded.ids,
       .embeddings = encoded.embeddings,
       .sampling = asked.sampling,
+      .stream = asked.stream,
+      .biases = asked.biases,
       .adapters = asked.adapters,
       .max_new_tokens = asked.max_new_tokens > 0 ? asked.max_new_tokens : impl.context,
       .stops = stops,
@@ -147,12 +169,17 @@ GenerationTask::Work::Work(std::shared_ptr<TextGenerator::Impl> owner,
             look();
             if (options.on_prompt) options.on_prompt(done, total);
           },
-      .on_token =
-          [this](uint32_t id) {
-            return look() && completion->push(id, std::ranges::binary_search(stops, id)) && look();
-          }};
+      .on_token = [this](uint32_t id) { return look() && take(id) && look(); }};
   started = std::make_unique<SequenceTask>(impl.slots, std::move(request), rings);
   sequence = started.get();
+}
+
+bool GenerationTask::Work::take(uint32_t id) {
+  piece.clear();
+  const bool goes_on = completion->push(id, std::ranges::binary_search(stops, id));
+  if (options.on_token) options.on_token({.id = id, .piece = piece, .likeliest = {}});
+  show();
+  return goes_on;
 }
 
 GenerateEnd GenerationTask::Work::end() const {
@@ -188,7 +215,7 @@ GenerationTask::~GenerationTask() {
   // result() leaves in the cache what was computed, whether or not anybody asked for it.
   if (work_->result || !done()) return;
   // What the callback uses may be gone.
-  work_->completion->mute();
+  work_->options.on_text = nullptr;
   try {
     result();
   } catch (const Error&) {
@@ -224,7 +251,9 @@ Generation GenerationTask::result() {
   impl.left.identity.clear();
   impl.left.adapters = chosen_adapters(impl.language->network(), work_->options.adapters);
   work_->sequence->finish();
+  work_->piece.clear();
   work_->result = work_->completion->finish(work_->end(), work_->cancelled);
+  work_->show();
   return *work_->result;
 }
 

@@ -1,13 +1,16 @@
 #include "models/generation/generator_options.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "models/adapters/adapters.h"
 #include "models/generation/decoder_programs.h"
 #include "mulciber/error.h"
-#include "ops/sampling.h"
 
 namespace mulciber {
 namespace {
@@ -39,6 +42,26 @@ ModelOptions model_options(const GeneratorOptions& options, uint32_t longest) {
 Sampling checked(const Sampling& sampling) {
   sample_settings({.sampling = sampling});  // throws where a setting is out of range
   return sampling;
+}
+
+LogitBiases checked_biases(const LogitBiases& asked, uint32_t vocabulary) {
+  const auto refuse = [](std::string problem, std::string remedy) {
+    throw SettingError("logit_bias", std::move(problem), std::move(remedy));
+  };
+  if (asked.size() > kMostLogitBiases)
+    refuse(fmt::format("has {} ids", asked.size()),
+           fmt::format("give at most {}", kMostLogitBiases));
+  for (const auto& [id, bias] : asked) {
+    if (id >= vocabulary)
+      refuse(fmt::format("has the id {}, the model's are below {}", id, vocabulary),
+             "take ids of a text of this model");
+    if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
+      refuse(fmt::format("of the id {} is {}", id, bias), "give a number, or -infinity");
+  }
+  // Where an id occurs twice, the last bias counts.
+  std::map<uint32_t, float> by_id;
+  for (const auto& [id, bias] : asked) by_id[id] = bias;
+  return {by_id.begin(), by_id.end()};
 }
 
 std::vector<uint32_t> end_ids(const Architecture& architecture, const Tokenizer& tokenizer) {

@@ -45,6 +45,8 @@ class PassPrograms {
 
   /// Stays valid until programs of 96 other passes were asked for.
   Built& built(const RowsPass& pass);
+  /// Frees all programs, none of which may run.
+  void clear() { programs_.clear(); }
   /// The program that built() returned last.
   const Built& latest() const { return programs_.front(); }
 

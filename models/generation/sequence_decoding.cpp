@@ -110,8 +110,10 @@ class Decoding {
 
 SlotShape conversation_slots(const Capabilities& device, const DecoderNetwork& network,
                              uint32_t slots, uint32_t context) {
-  SlotShape shape = {
-      .slots = slots, .context = context, .chunk = pass_length(context, context, context)};
+  SlotShape shape = {.slots = slots,
+                     .context = context,
+                     .chunk = pass_length(context, context, context),
+                     .biases = kMostLogitBiases};
   // A rejected draft token cannot be taken back from a state.
   if (slots == 1 && !network.decoder.keeps_states()) shape.draft_rows = kMostDraftTokens;
   return SequenceSlots::bindable(device, network, shape);

@@ -439,6 +439,12 @@ const Program& SequenceSlots::step_program() {
   return programs_.built({0, shape_.slots, shape_.slots, {.length = 1}}).program;
 }
 
+void SequenceSlots::trim() {
+  if (lent_) return;
+  settle();
+  programs_.clear();
+}
+
 void SequenceSlots::require_free() const {
   if (lent_)
     throw SettingError("TextGenerator", "has a GenerationTask under way",

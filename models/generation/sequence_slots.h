@@ -198,6 +198,10 @@ class SequenceSlots {
   /// The program of a decode step over all slots, for a look at its nodes.
   const Program& step_program();
 
+  /// Frees the programs of all passes, unless a SequenceTask has the slots. Not between steps() and
+  /// follow().
+  void trim();
+
   /// Throws SettingError while a SequenceTask has the slots.
   void require_free() const;
   void lend(bool lent) { lent_ = lent; }

@@ -56,6 +56,8 @@ SequenceTask::SequenceTask(std::shared_ptr<SequenceSlots> slots, SequenceTaskReq
                              .exact = false,
                              .reuses = outputs_.states.rows == 0,
                              .sampling = request_.sampling,
+                             .stream = request_.stream,
+                             .biases = request_.biases,
                              .adapters = request_.adapters});
   slots_->lend(true);
   try {

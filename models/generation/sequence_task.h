@@ -39,6 +39,8 @@ struct SequenceTaskRequest {
   std::vector<uint32_t> prompt;
   std::vector<PromptRows> embeddings;  // in the order of their tokens
   Sampling sampling;
+  uint32_t stream = 0;
+  LogitBiases biases;
   std::vector<float> adapters;      // see set_adapters()
   uint32_t max_new_tokens = 0;      // at least 1
   std::vector<uint32_t> stops;      // ids that end the sequence

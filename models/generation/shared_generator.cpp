@@ -45,6 +45,14 @@ std::string SharedGenerator::token_text(uint32_t id) const {
   return mulciber::token_text(*tokenizer, static_cast<int32_t>(id));
 }
 
+std::string SharedGenerator::text(std::span<const uint32_t> ids) const {
+  for (const uint32_t id : ids) check_id(id);
+  TokenStream stream(*tokenizer, {});
+  std::string text;
+  for (const uint32_t id : ids) text += stream.push(static_cast<int32_t>(id));
+  return text + stream.finish();
+}
+
 uint32_t SharedGenerator::most_attention_tokens() const {
   const Extents extents = model->extents();
   if (extents.decoder_heads == 0)

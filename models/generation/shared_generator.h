@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ struct SharedGenerator {
   void check_id(uint32_t id) const;
   /// The text of a token for a reader. Throws as check_id().
   std::string token_text(uint32_t id) const;
+  /// The text of tokens, without special ones. Throws as check_id().
+  std::string text(std::span<const uint32_t> ids) const;
   /// Tokens of the longest text whose attention maps are kept. Throws ModelError where the model
   /// has no attention.
   uint32_t most_attention_tokens() const;

@@ -40,11 +40,23 @@ uint32_t TextGenerator::Impl::kept(std::span<const int32_t> prompt,
 
 std::vector<int32_t> TextGenerator::Impl::encode(const std::string& prompt,
                                                  const GenerateOptions& options) const {
-  slots->require_free();
+  if (!options.prompt_ids.empty()) return given_prompt(options.prompt_ids, options.shift);
   std::vector<int32_t> ids = tokens(prompt, options);
-  if (ids.empty()) throw ModelError("prompt", "has no tokens", "give some text");
-  if (ids.size() >= context && !options.shift) refuse_prompt(ids.size());
+  check_prompt(ids.size(), options.shift);
   return ids;
+}
+
+std::vector<int32_t> TextGenerator::Impl::given_prompt(std::span<const uint32_t> ids,
+                                                       bool shift) const {
+  for (const uint32_t id : ids) check_id(id);
+  check_prompt(ids.size(), shift);
+  return {ids.begin(), ids.end()};
+}
+
+void TextGenerator::Impl::check_prompt(size_t tokens, bool shift) const {
+  slots->require_free();
+  if (tokens == 0) throw ModelError("prompt", "has no tokens", "give some text");
+  if (tokens >= context && !shift) refuse_prompt(tokens);
 }
 
 void TextGenerator::Impl::refuse_prompt(size_t tokens) const {
@@ -58,10 +70,13 @@ SequenceRequest TextGenerator::Impl::request(const GenerateOptions& options,
                                              std::span<const int32_t> prompt) const {
   SequenceRequest request;
   request.sampling = checked(options.sampling.value_or(default_sampling()));
+  request.stream = options.stream;
   request.max_new_tokens = options.max_new_tokens;
   request.stop = options.stop;
   request.ignore_end = options.ignore_end;
   request.reuse_completions = true;
+  request.biases = checked_biases(options.logit_bias, language->network().vocabulary);
+  request.log_probabilities = options.log_probabilities;
   request.adapters = chosen_adapters(language->network(), options.adapters);
   request.grammar = options.grammar;
   request.shift = options.shift;
@@ -284,7 +299,10 @@ Generation TextGenerator::generate(const std::string& prompt, const GenerateOpti
   const auto show = [&](std::string_view piece) {
     if (options.on_text && !piece.empty()) options.on_text(piece);
   };
-  request.on_token = [&](const BatchToken& token) { show(token.piece); };
+  request.on_token = [&](const BatchToken& token) {
+    if (options.on_token) options.on_token(token);
+    show(token.piece);
+  };
   request.on_end = [&](const Generation&, std::string_view last) { show(last); };
   const std::vector<float> adapters = request.adapters;
   if (options.draft) {
@@ -308,33 +326,62 @@ size_t TextGenerator::count_tokens(const std::string& prompt,
   return impl_->tokens(prompt, options).size();
 }
 
+std::vector<uint32_t> TextGenerator::tokens(const std::string& prompt,
+                                            const GenerateOptions& options) const {
+  const std::vector<int32_t> ids = impl_->tokens(prompt, options);
+  return {ids.begin(), ids.end()};
+}
+
+std::string TextGenerator::text(std::span<const uint32_t> ids) const { return impl_->text(ids); }
+
 std::string TextGenerator::token_text(uint32_t id) const { return impl_->token_text(id); }
 
-std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts,
-                                                    const GenerateOptions& options) {
-  Impl& impl = *impl_;
+void TextGenerator::Impl::check_all(const GenerateOptions& options) {
   if (!options.images.empty())
     throw SettingError("GenerateOptions::images", "are given to generate_all()",
                        "generate() such texts one by one");
   if (options.shift)
     throw SettingError("GenerateOptions::shift", "is asked for with generate_all()",
                        "continue such texts one by one");
-  std::vector<Impl::Asked> asked;
-  for (const std::string& prompt : prompts) {
-    std::vector<int32_t> ids = impl.encode(prompt, options);
-    SequenceRequest request = impl.request(options, ids);
-    request.stream = static_cast<uint32_t>(asked.size());
-    request.reuse_completions = false;  // a completion does not depend on those beside it
-    asked.push_back({.prompt = std::move(ids), .request = std::move(request), .found = {}});
+  if (!options.prompt_ids.empty())
+    throw SettingError("GenerateOptions::prompt_ids", "are given to generate_all()",
+                       "give it lists of ids in place of texts");
+}
+
+std::vector<Generation> TextGenerator::Impl::run_all(std::vector<std::vector<int32_t>> prompts,
+                                                     const GenerateOptions& options) {
+  std::vector<Asked> asked;
+  for (std::vector<int32_t>& ids : prompts) {
+    SequenceRequest one = request(options, ids);
+    one.stream += static_cast<uint32_t>(asked.size());
+    one.reuse_completions = false;  // a completion does not depend on those beside it
+    asked.push_back({.prompt = std::move(ids), .request = std::move(one), .found = {}});
   }
-  impl.run(asked, options);
-  const std::vector<float> adapters = chosen_adapters(impl.language->network(), options.adapters);
+  run(asked, options);
+  const std::vector<float> adapters = chosen_adapters(language->network(), options.adapters);
   std::vector<Generation> results;
-  for (Impl::Asked& one : asked) {
+  for (Asked& one : asked) {
     results.push_back(std::move(one.found).value());
-    if (options.attention) results.back().attention = impl.attention(results.back(), adapters);
+    if (options.attention) results.back().attention = attention(results.back(), adapters);
   }
   return results;
+}
+
+std::vector<Generation> TextGenerator::generate_all(std::span<const std::string> prompts,
+                                                    const GenerateOptions& options) {
+  Impl::check_all(options);
+  std::vector<std::vector<int32_t>> ids;
+  for (const std::string& prompt : prompts) ids.push_back(impl_->encode(prompt, options));
+  return impl_->run_all(std::move(ids), options);
+}
+
+std::vector<Generation> TextGenerator::generate_all(std::span<const std::vector<uint32_t>> prompts,
+                                                    const GenerateOptions& options) {
+  Impl::check_all(options);
+  std::vector<std::vector<int32_t>> ids;
+  for (const std::vector<uint32_t>& prompt : prompts)
+    ids.push_back(impl_->given_prompt(prompt, false));
+  return impl_->run_all(std::move(ids), options);
 }
 
 uint64_t TextGenerator::Impl::cache_fingerprint() const {
@@ -385,6 +432,7 @@ std::optional<std::string> TextGenerator::chat_prompt(std::span<const ChatMessag
 
 Sampling TextGenerator::default_sampling() const { return impl_->default_sampling(); }
 const GenerateStatistics& TextGenerator::statistics() const { return impl_->counts; }
+GeneratorDescription TextGenerator::describe() const { return impl_->describe(); }
 uint32_t TextGenerator::context() const { return impl_->context; }
 std::vector<std::string> TextGenerator::adapters() const {
   return adapter_names(impl_->language->network());
@@ -395,5 +443,6 @@ uint32_t TextGenerator::width() const {
 }
 std::string TextGenerator::family() const { return impl_->model->family(); }
 const std::shared_ptr<Device>& TextGenerator::device() const { return impl_->device; }
+uint64_t TextGenerator::trim() { return impl_->trim(); }
 
 }  // namespace mulciber

@@ -23,9 +23,12 @@ struct TextGenerator::Impl : GenerationBatch {
              std::shared_ptr<WeightsLoad> weights = {});
   /// Encodes a prompt, which may be empty.
   std::vector<int32_t> tokens(const std::string& prompt, const GenerateOptions& options) const;
-  /// Encodes a prompt. Throws ModelError for one without tokens, or with too many where the context
-  /// does not shift.
+  /// The ids of a prompt, which options.prompt_ids may give. Throws ModelError for a prompt without
+  /// tokens, or with too many where the context does not shift.
   std::vector<int32_t> encode(const std::string& prompt, const GenerateOptions& options) const;
+  /// Given ids as a prompt, with the same checks. Throws ModelError for ids outside the vocabulary.
+  std::vector<int32_t> given_prompt(std::span<const uint32_t> ids, bool shift) const;
+  void check_prompt(size_t tokens, bool shift) const;
   /// Throws ModelError for a prompt of `tokens` tokens, which leaves no room in the context.
   [[noreturn]] void refuse_prompt(size_t tokens) const;
   /// How many tokens stay at the beginning when the context shifts.
@@ -41,6 +44,11 @@ struct TextGenerator::Impl : GenerationBatch {
   };
   /// Computes the completions, and counts what that takes. Where one fails, all end.
   void run(std::span<Asked> asked, const GenerateOptions& options);
+  /// Continues all prompts, each with a random number stream of its own.
+  std::vector<Generation> run_all(std::vector<std::vector<int32_t>> prompts,
+                                  const GenerateOptions& options);
+  /// Throws SettingError for options that are for one prompt alone.
+  static void check_all(const GenerateOptions& options);
   /// The ids of prompt and answer that the model has read.
   std::vector<uint32_t> read_ids(const Generation& generation) const;
   TokenAttention attention(const Generation& generation, std::span<const float> adapters);

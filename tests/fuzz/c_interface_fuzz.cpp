@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "tests/fuzz/c_completion_calls.h"
 #include "tests/fuzz/c_loading_calls.h"
 #include "tests/fuzz/c_task_calls.h"
 
@@ -55,6 +56,12 @@ constexpr Call kCalls[] = {
     {"prewarm", LoadingCalls::prewarm},
     {"trim", LoadingCalls::trim},
     {"destroy", LoadingCalls::destroy},
+    {"generate", CompletionCalls::generate},
+    {"generate_all", CompletionCalls::generate_all},
+    {"tokens", CompletionCalls::tokens},
+    {"score", CompletionCalls::score},
+    {"report", CompletionCalls::report},
+    {"batch", CompletionCalls::batch},
 };
 
 Loaded& loaded() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "mulciber/c/batch_generator.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/vulkan_session.h"
 
@@ -32,6 +33,7 @@ struct Loaded {
   MulciberGenerator* generator = nullptr;
   MulciberTextEncoder* text_encoder = nullptr;
   MulciberImageEncoder* image_encoder = nullptr;
+  MulciberBatchGenerator* batch = nullptr;
 
   Loaded() {
     require(mulciber_create_context(&context) == MULCIBER_OK, "a context");
@@ -50,6 +52,8 @@ struct Loaded {
     works(mulciber_load_generator(context, device, models[1], &load, &generator));
     works(mulciber_load_text_encoder(context, device, models[2], nullptr, &text_encoder));
     works(mulciber_load_image_encoder(context, device, models[3], nullptr, &image_encoder));
+    load.sequences = 2;
+    works(mulciber_load_batch_generator(context, device, models[1], &load, nullptr, &batch));
   }
   MulciberDeviceInfo lent() const {
     MulciberDeviceInfo info = {sizeof(info)};
@@ -175,6 +179,17 @@ struct Run {
     to.half_activations = in.flag();
     if (in.rarely()) to.memory_limit = in.number();
     if (in.rarely()) {
+      constexpr int kTypes[] = {0, 1, 2, 3, 0x7fffffff};
+      to.key_values = static_cast<MulciberKeyValueStorage>(kTypes[in.byte() % std::size(kTypes)]);
+      to.sequences = in.byte() % 4;
+      to.fast_activations = in.flag();
+      head = in.structure<MulciberHeadNumber>();
+      head.layer = in.byte() % 4;
+      head.head = in.byte() % 8;
+      to.masked_heads = in.or_null(&head);
+      to.masked_head_count = in.flag();
+    }
+    if (in.rarely()) {
       adapter = in.structure<MulciberAdapter>();
       adapter.scale = in.single();
       adapter.path = in.or_null("/nonexistent/adapter");
@@ -212,6 +227,7 @@ struct Run {
   Choices in;
   MulciberContext* last = nullptr;
   MulciberAdapter adapter = {};
+  MulciberHeadNumber head = {};
   std::deque<std::string> files;  // outlive the models made of them
   Objects<MulciberDevice, mulciber_destroy_device> devices{l.device};
   Objects<MulciberModel, mulciber_destroy_model> models{l.models};

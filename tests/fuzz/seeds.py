@@ -211,18 +211,23 @@ COMPLETION = call("begin_generation", [0, 0], "The red", "", [6, 1, 0, 0, 0, 0, 
 EMBEDDING = call("begin_embedding", "A red house.", [0] * 8)
 IMAGE = call("begin_image", [0] * 8, [1, 0, 0, 1], [0] * 4)
 FINISH = call("finish", [0])
+OPTIONS = ["", [0, 0, 4] + [0] * 28]  # of a completion of four tokens
 put("c_interface", "translation", TRANSLATION + call("record", [0] * 5) + call("completed", [0] * 3) + call("step", [0] * 6) + FINISH +
     read(0, 0) + read(0, 1) + read(0, 2) + call("trim", [0, 0]))
 put("c_interface", "maps", TRANSLATION + FINISH + call("begin_maps", [0] * 7) + call("finish", [1]) + copy(1, 2, 0) + copy(1, 0, 1) +
     copy(1, 4, 0) + call("restart_maps", [1, 0, 0]) + call("destroy", [9]))
 put("c_interface", "completion", call("make_grammar", "[a-z]{1,9}", [0, 2, 0, 0]) + COMPLETION + FINISH + read(0, 0) + call("destroy", [9]) +
     call("snapshot", [0] * 9) + call("converse", [0, 6, 0]) + call("use_adapters", [0], "a", [0, 0, 0, 0, 0]))
+put("c_interface", "completions", call("generate", *OPTIONS, "The red", [0] * 5) +
+    call("generate_all", *OPTIONS, "A", "The red hammer", [0, 2, 0, 0, 0, 0]) + call("batch", [0, 0], *OPTIONS, "The red", [0] * 11) +
+    b"".join(call("tokens", *OPTIONS, "A house.", [0, which, 0, 0, 0, 0, 0]) for which in range(4)) +
+    call("score", "The", " red", [0] * 14, [1], [0] * 6) + b"".join(call("report", [0] * 12, [which], [0] * 4) for which in range(4)))
 put("c_interface", "embedding", EMBEDDING + FINISH + copy(0, 0, 2) + copy(0, 0, 3) + read(0, 3) + read(0, 0) + call("count", [0] * 5))
 put("c_interface", "image", IMAGE + FINISH + copy(0, 0, 4) + copy(0, 0, 5) + read(0, 4) + read(0, 3) + read(0, 0))
-put("c_interface", "loading", call("load", [0, 1] + [0] * 8, [4]) + call("step_load", [0, 25, 0, 0]) + call("finish_load", [0, 0, 1]) +
-    call("load", [0] * 11) + call("open_files", [0], "{}", [0, 0, 0], "x", [1, 1, 0, 0, 0, 2, 0]) + call("destroy", [2]))
+put("c_interface", "loading", call("load", [0, 1] + [0] * 9, [4]) + call("step_load", [0, 25, 0, 0]) + call("finish_load", [0, 0, 1]) +
+    call("load", [0] * 12) + call("open_files", [0], "{}", [0, 0, 0], "x", [1, 1, 0, 0, 0, 2, 0]) + call("destroy", [2]))
 put("c_interface", "devices", call("adopt", "", [0, 0, 0]) + call("adopt", "cache", [15, 0, 0]) + call("adopt", "", [10, 0, 0]) +
-    b"".join(call("ask", [0] * 12, [which], [0] * 5) for which in range(4)) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
+    b"".join(call("ask", [0] * 13, [which], [0] * 5) for which in range(4)) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
 
 
 def quoted(word):

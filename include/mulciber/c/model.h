@@ -32,6 +32,19 @@ MULCIBER_API MulciberStatus mulciber_open_model_files(MulciberContext* context, 
                                                       uint32_t count, const MulciberFile* files,
                                                       MulciberModel** model);
 
+typedef enum MulciberKeyValueStorage {
+  MULCIBER_KEY_VALUES_F16 = 0,
+  MULCIBER_KEY_VALUES_F32 = 1,  /* excludes half_activations */
+  MULCIBER_KEY_VALUES_Q8_0 = 2, /* ggml's blocks of 32, see KeyValueStorage */
+  MULCIBER_KEY_VALUE_STORAGE_MAX = 0x7fffffff
+} MulciberKeyValueStorage;
+
+/* An attention head; both indices count from 0. */
+typedef struct MulciberHeadNumber {
+  uint32_t size;
+  uint32_t layer, head;
+} MulciberHeadNumber;
+
 typedef struct MulciberLoadInfo {
   uint32_t size;
   MulciberBool half_weights;     /* keep matrices in 16 bits even where the file holds 32 */
@@ -44,6 +57,14 @@ typedef struct MulciberLoadInfo {
   uint32_t adapter_count;
   /* Merge adapters into the weights, as always for models that do not generate text. */
   MulciberBool merge_adapters;
+  /* The fields from here on are for language models alone. */
+  MulciberBool fast_activations;      /* 8 bits, for quantized weights; see LoadOptions */
+  MulciberKeyValueStorage key_values; /* type of the key-value cache */
+  /* Texts that mulciber_generate_all() continues at a time, or slots of a batch generator; each
+   * takes the memory of a context; 0: 1. */
+  uint32_t sequences;
+  uint32_t masked_head_count;
+  const MulciberHeadNumber* masked_heads; /* heads whose output is 0; all have the first's size */
 } MulciberLoadInfo;
 
 #ifdef __cplusplus
