@@ -85,8 +85,8 @@ ScoreOptions score_options(const MulciberScoreInfo& info,
       .adapters = selected_adapters(info.no_adapters, info.adapter_count, info.adapters, adapters),
       .cancel = cancel_flag(info.cancel),
       .progress = {}};
-  if (info.progress)
-    options.progress = [call = info.progress, user = info.user](size_t done, size_t total) {
+  if (info.on_progress)
+    options.progress = [call = info.on_progress, user = info.user](size_t done, size_t total) {
       call(user, static_cast<uint32_t>(done), static_cast<uint32_t>(total));
     };
   return options;

@@ -61,7 +61,7 @@ TEST_CASE("Scores of texts in C are those of C++") {
   info.likeliest = 3;
   info.ranks = 1;
   info.user = &progress;
-  info.progress = [](void* user, uint32_t done, uint32_t total) {
+  info.on_progress = [](void* user, uint32_t done, uint32_t total) {
     static_cast<std::vector<uint32_t>*>(user)->push_back(100 * done + total);
   };
   CResult result;
@@ -103,7 +103,7 @@ TEST_CASE("Scores of texts in C are those of C++") {
   info = {sizeof(info)};
   info.cancel = cancel;
   info.user = cancel;
-  info.progress = [](void* user, uint32_t, uint32_t) {
+  info.on_progress = [](void* user, uint32_t, uint32_t) {
     mulciber_request_cancel(static_cast<MulciberCancel*>(user));
   };
   REQUIRE(mulciber_score(twins.c, twins.generator, 3, inputs, &info, &cancelled.handle, &found,

@@ -28,7 +28,7 @@ typedef struct MulciberScoreInfo {
   const MulciberAdapter* adapters;
   uint32_t adapter_count;
   MulciberCancel* cancel; /* ends the call with the texts that are complete; NULL: none */
-  void (*progress)(void* user, uint32_t done, uint32_t total); /* texts; may be NULL */
+  void (*on_progress)(void* user, uint32_t done, uint32_t total); /* texts; may be NULL */
   void* user;
 } MulciberScoreInfo;
 
