@@ -38,7 +38,7 @@ MulciberStatus mulciber_trim_image_classifier(MulciberContext* context,
                                               uint64_t* freed) {
   return guarded(context, [&] {
     if (freed) *freed = 0;
-    trim_kept(given_to(classifier, "classifier").classifier, freed);
+    trim_image_model(given_to(classifier, "classifier").classifier, freed);
   });
 }
 

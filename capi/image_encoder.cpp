@@ -155,7 +155,7 @@ MulciberStatus mulciber_trim_image_encoder(MulciberContext* context, MulciberIma
                                            uint64_t* freed) {
   return guarded(context, [&] {
     if (freed) *freed = 0;
-    trim_kept(given_to(encoder, "encoder").encoder, freed);
+    trim_image_model(given_to(encoder, "encoder").encoder, freed);
   });
 }
 

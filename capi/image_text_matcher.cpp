@@ -47,7 +47,7 @@ MulciberStatus mulciber_trim_image_text_matcher(MulciberContext* context,
                                                 uint64_t* freed) {
   return guarded(context, [&] {
     if (freed) *freed = 0;
-    trim_kept(given_to(matcher, "matcher").matcher, freed);
+    trim_image_model(given_to(matcher, "matcher").matcher, freed);
   });
 }
 

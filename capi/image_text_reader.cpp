@@ -74,7 +74,7 @@ MulciberStatus mulciber_trim_image_text_reader(MulciberContext* context,
                                                MulciberImageTextReader* reader, uint64_t* freed) {
   return guarded(context, [&] {
     if (freed) *freed = 0;
-    trim_kept(given_to(reader, "reader").reader, freed);
+    trim_image_model(given_to(reader, "reader").reader, freed);
   });
 }
 

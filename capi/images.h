@@ -102,7 +102,7 @@ inline void give_image_statistics(MulciberImageStatistics* to, const ImageStatis
 
 /// Frees what a model keeps for later calls. freed: may be null.
 template <typename Kept>
-void trim_kept(Kept& kept, uint64_t* freed) {
+void trim_image_model(Kept& kept, uint64_t* freed) {
   const uint64_t bytes = kept.trim();
   if (freed) *freed = bytes;
 }
