@@ -232,7 +232,7 @@ std::vector<float> resampled(std::span<const float> samples, uint32_t from_rate,
                                  kLowestRate, kHighestRate),
                      "resample it first");
   std::vector<float> result;
-  Resampler(from_rate, to_rate).append(samples, true, result);
+  if (!samples.empty()) Resampler(from_rate, to_rate).append(samples, true, result);
   return result;
 }
 
