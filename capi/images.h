@@ -32,8 +32,9 @@ inline Image image_in_memory(const MulciberImage* from) {
 /// All have the size of the first.
 inline std::vector<Image> images_in_memory(uint32_t count, const MulciberImage* images) {
   std::vector<Image> result;
+  if (count > 0) given_to(images, "images");
   const auto* at = reinterpret_cast<const char*>(images);
-  for (uint32_t i = 0; i < count; ++i, at += given_to(images, "images").size)
+  for (uint32_t i = 0; i < count; ++i, at += images->size)
     result.push_back(image_in_memory(reinterpret_cast<const MulciberImage*>(at)));
   return result;
 }
