@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "capi/handles.h"
 #include "mulciber/c/image_classifier.h"
 #include "mulciber/c/image_text_matcher.h"
 #include "mulciber/c/image_text_reader.h"
 #include "mulciber/image_encoder.h"
 #include "mulciber/image_text_reader.h"
-#include "runtime/device.h"
 #include "tests/c_session.h"
 #include "tests/catch.h"
 #include "tests/model_error.h"
@@ -96,8 +96,7 @@ TEST_CASE("Labels of images in C are those in C++") {
   MulciberImageClassifier* classifier = nullptr;
   REQUIRE(mulciber_load_image_classifier(c, session.device, session.model, nullptr, &classifier) ==
           MULCIBER_OK);
-  const auto device = adopt_device(session.application.lent());
-  ImageClassifier twin(device, digits());
+  ImageClassifier twin(session.device->device, digits());
   MulciberImageClassifierReport report = {sizeof(report)};
   REQUIRE(mulciber_describe_image_classifier(c, classifier, &report) == MULCIBER_OK);
   CHECK_FALSE(report.several_labels);
@@ -156,8 +155,7 @@ TEST_CASE("Texts of images in C are those in C++") {
   MulciberImageTextReader* reader = nullptr;
   REQUIRE(mulciber_load_image_text_reader(c, session.device, session.model, nullptr, &reader) ==
           MULCIBER_OK);
-  const auto device = adopt_device(session.application.lent());
-  ImageTextReader twin(device, strings_folder());
+  ImageTextReader twin(session.device->device, strings_folder());
   const std::vector<Image> images = {read_image(strings_folder() + "/string.png"),
                                      StripedImages().images[2]};
   std::vector<MulciberImage> in_c;
@@ -228,8 +226,7 @@ TEST_CASE("Matches of images and texts in C are those in C++") {
   MulciberImageTextMatcher* matcher = nullptr;
   REQUIRE(mulciber_load_image_text_matcher(c, session.device, session.model, nullptr, &matcher) ==
           MULCIBER_OK);
-  const auto device = adopt_device(session.application.lent());
-  ImageTextMatcher twin(device, folder);
+  ImageTextMatcher twin(session.device->device, folder);
   MulciberImageTextMatcherReport report = {sizeof(report)};
   REQUIRE(mulciber_describe_image_text_matcher(c, matcher, &report) == MULCIBER_OK);
   CHECK(report.vector_width == 48);
