@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "tests/fuzz/c_array_calls.h"
 #include "tests/fuzz/c_loading_calls.h"
 #include "tests/fuzz/c_task_calls.h"
 
@@ -55,6 +56,9 @@ constexpr Call kCalls[] = {
     {"prewarm", LoadingCalls::prewarm},
     {"trim", LoadingCalls::trim},
     {"destroy", LoadingCalls::destroy},
+    {"embed_images", ArrayCalls::embed_images},
+    {"attend", ArrayCalls::attend},
+    {"describe", ArrayCalls::describe},
 };
 
 Loaded& loaded() {
