@@ -84,12 +84,12 @@ void check_transcript(const MulciberTranscript& found, const Transcript& expecte
 }
 
 /// What the callbacks of a call were told.
-struct Told {
+struct HeardCalls {
   std::vector<std::string> languages, segments, texts;
   std::vector<double> done;
   size_t maps = 0, weights = 0;
 
-  static Told& of(void* user) { return *static_cast<Told*>(user); }
+  static HeardCalls& of(void* user) { return *static_cast<HeardCalls*>(user); }
   void listen(MulciberTranscribeInfo& info) {
     info.user = this;
     info.on_language = [](void* user, const char* language, double probability, double seconds) {
@@ -110,7 +110,7 @@ struct Told {
       of(user).done.push_back(done);
     };
     info.on_attention = [](void* user, const MulciberSpokenAttention* attention) {
-      Told& told = of(user);
+      HeardCalls& told = of(user);
       CHECK(attention->size == sizeof(*attention));
       CHECK(attention->features != nullptr);
       CHECK(std::string(attention->maps[0]) == "heads that follow the sound");
@@ -189,7 +189,7 @@ TEST_CASE("Callbacks of a transcript in C tell what those in C++ do") {
   search.info.language = nullptr;
   search.info.word_times = VK_TRUE;
   search.info.prompt = "The red hammer";
-  Told told;
+  HeardCalls told;
   told.listen(search.info);
   MulciberResult* result = nullptr;
   const MulciberTranscript* found = nullptr;
