@@ -125,13 +125,14 @@ struct SoundCloser {
 };
 using SoundHandle = std::unique_ptr<SNDFILE, SoundCloser>;
 
+bool readable_rate(uint32_t rate) { return rate >= kLowestRate && rate <= kHighestRate; }
+
 void check_format(const SF_INFO& info, const std::string& name, const SoundLimits& limits) {
   if (info.channels < 1 || static_cast<uint32_t>(info.channels) > limits.max_channels)
     throw ModelError(
         name, fmt::format("{} channels, at most {} are read", info.channels, limits.max_channels),
         "mix it down first");
-  if (info.samplerate < static_cast<int>(kLowestRate) ||
-      info.samplerate > static_cast<int>(kHighestRate))
+  if (info.samplerate < 0 || !readable_rate(static_cast<uint32_t>(info.samplerate)))
     throw ModelError(name,
                      fmt::format("a sample rate of {} Hz, {} to {} Hz are read", info.samplerate,
                                  kLowestRate, kHighestRate),
@@ -224,7 +225,26 @@ Sound read_sound(const std::filesystem::path& path, uint32_t sample_rate,
   return read_sound(file.bytes(), path.string(), sample_rate, limits);
 }
 
+std::vector<float> resampled(std::span<const float> samples, uint32_t from_rate, uint32_t to_rate) {
+  if (!readable_rate(from_rate))
+    throw ModelError("sound",
+                     fmt::format("a sample rate of {} Hz, {} to {} Hz are read", from_rate,
+                                 kLowestRate, kHighestRate),
+                     "resample it first");
+  std::vector<float> result;
+  if (!samples.empty()) Resampler(from_rate, to_rate).append(samples, true, result);
+  return result;
+}
+
 #else
+
+std::vector<float> resampled(std::span<const float>, uint32_t from_rate, uint32_t to_rate) {
+  throw ModelError("sound",
+                   fmt::format("cannot be resampled from {} Hz: this build was made without "
+                               "libsamplerate",
+                               from_rate),
+                   fmt::format("give samples at {} Hz", to_rate));
+}
 
 Sound read_sound(std::span<const std::byte>, const std::string& name, uint32_t,
                  const SoundLimits&) {

@@ -35,6 +35,10 @@ Sound read_sound(const std::filesystem::path& path, uint32_t sample_rate,
 Sound read_sound(std::span<const std::byte> bytes, const std::string& name, uint32_t sample_rate,
                  const SoundLimits& limits = {});
 
+/// Resamples one channel as read_sound() does. Throws ModelError for a rate outside of 1 kHz to 384
+/// kHz, or if this build has no libsndfile and libsamplerate.
+std::vector<float> resampled(std::span<const float> samples, uint32_t from_rate, uint32_t to_rate);
+
 /// Throws ModelError naming the first sample that is infinite, not a number or above 4e9, where
 /// full scale is 1; `first` is the position of samples[0] in the whole sound.
 void check_samples(std::span<const float> samples, const std::string& name, uint64_t first = 0);

@@ -27,6 +27,7 @@ struct MulciberDevice {
 };
 struct MulciberModel {
   std::shared_ptr<const mulciber::OpenModel> model;
+  mutable std::shared_ptr<const void> described = {};  // storage of mulciber_describe_model()
 };
 struct MulciberTranslator {
   mulciber::Translator translator;

@@ -2,6 +2,8 @@
 #include "mulciber/c/loader.h"
 
 #include "capi/handles.h"
+#include "capi/image_handles.h"
+#include "capi/speech_handles.h"
 #include "capi/structures.h"
 #include "mulciber/model_loader.h"
 
@@ -57,6 +59,46 @@ MulciberStatus mulciber_finish_text_encoder(MulciberContext* context, MulciberLo
   return guarded(context, [&] {
     given_to(encoder, "encoder") = nullptr;
     *encoder = new MulciberTextEncoder{given_to(loader, "loader").loader.text_encoder()};
+  });
+}
+
+MulciberStatus mulciber_finish_image_encoder(MulciberContext* context, MulciberLoader* loader,
+                                             MulciberImageEncoder** encoder) {
+  return guarded(context, [&] {
+    given_to(encoder, "encoder") = nullptr;
+    *encoder = new MulciberImageEncoder{given_to(loader, "loader").loader.image_encoder()};
+  });
+}
+
+MulciberStatus mulciber_finish_image_classifier(MulciberContext* context, MulciberLoader* loader,
+                                                MulciberImageClassifier** classifier) {
+  return guarded(context, [&] {
+    given_to(classifier, "classifier") = nullptr;
+    *classifier = new MulciberImageClassifier(given_to(loader, "loader").loader.image_classifier());
+  });
+}
+
+MulciberStatus mulciber_finish_image_text_matcher(MulciberContext* context, MulciberLoader* loader,
+                                                  MulciberImageTextMatcher** matcher) {
+  return guarded(context, [&] {
+    given_to(matcher, "matcher") = nullptr;
+    *matcher = new MulciberImageTextMatcher{given_to(loader, "loader").loader.image_text_matcher()};
+  });
+}
+
+MulciberStatus mulciber_finish_image_text_reader(MulciberContext* context, MulciberLoader* loader,
+                                                 MulciberImageTextReader** reader) {
+  return guarded(context, [&] {
+    given_to(reader, "reader") = nullptr;
+    *reader = new MulciberImageTextReader{given_to(loader, "loader").loader.image_text_reader()};
+  });
+}
+
+MulciberStatus mulciber_finish_transcriber(MulciberContext* context, MulciberLoader* loader,
+                                           MulciberTranscriber** transcriber) {
+  return guarded(context, [&] {
+    given_to(transcriber, "transcriber") = nullptr;
+    *transcriber = new MulciberTranscriber(given_to(loader, "loader").loader.transcriber());
   });
 }
 

@@ -2,6 +2,7 @@
 #include "mulciber/c/model.h"
 
 #include "capi/handles.h"
+#include "capi/result.h"
 #include "capi/structures.h"
 
 namespace mulciber::c {
@@ -23,6 +24,25 @@ LentFile lent_file(const MulciberFile* from) {
                     static_cast<size_t>(file.byte_count)};
   }
   return result;
+}
+
+/// Both enumerations have the same numbers.
+MulciberCapability capability_in_c(ModelCapability capability) {
+  static_assert(static_cast<int>(ModelCapability::kSeeImages) == MULCIBER_CAPABILITY_SEE_IMAGES);
+  return static_cast<MulciberCapability>(capability);
+}
+
+struct DescribedModel {
+  ModelDescription found;
+  std::vector<MulciberCapability> capabilities = {};
+};
+
+std::shared_ptr<const DescribedModel> described_model(const OpenModel& model) {
+  auto described = std::make_shared<DescribedModel>();
+  described->found = describe(model);
+  for (const ModelCapability capability : described->found.capabilities)
+    described->capabilities.push_back(capability_in_c(capability));
+  return described;
 }
 
 }  // namespace
@@ -51,5 +71,47 @@ MulciberStatus mulciber_open_model_files(MulciberContext* context, const char* n
     for (uint32_t i = 0; i < count; ++i, at += given_to(files, "files").size)
       lent.push_back(lent_file(reinterpret_cast<const MulciberFile*>(at)));
     *model = new MulciberModel{open_model(std::move(lent), name ? name : "model")};
+  });
+}
+
+MulciberStatus mulciber_describe_model(MulciberContext* context, const MulciberModel* model,
+                                       MulciberModelReport* report) {
+  return guarded(context, [&] {
+    give(report, "MulciberModelReport", [&](MulciberModelReport& to) {
+      const MulciberModel& of = given_to(model, "model");
+      const std::shared_ptr<const DescribedModel> described = described_model(*of.model);
+      const ModelDescription& found = described->found;
+      to.supported = found.supported;
+      to.path = found.path.c_str();
+      to.format = found.format.c_str();
+      to.family = found.family.c_str();
+      to.model_class = found.model_class.c_str();
+      to.capabilities = described->capabilities.data();
+      to.capability_count = static_cast<uint32_t>(described->capabilities.size());
+      to.chat_template = found.chat_template;
+      to.files = static_cast<uint32_t>(found.files);
+      to.tensors = static_cast<uint32_t>(found.tensors);
+      to.parameters = found.parameters;
+      to.bytes = found.bytes;
+      to.vocabulary = found.vocabulary;
+      to.context = found.context;
+      to.encoder_layers = found.encoder_layers;
+      to.encoder_heads = found.encoder_heads;
+      to.decoder_layers = found.decoder_layers;
+      to.decoder_heads = found.decoder_heads;
+      of.described = described;
+    });
+  });
+}
+
+MulciberStatus mulciber_inspect_model(MulciberContext* context, const MulciberModel* model,
+                                      MulciberResult** result, const char** json) {
+  return guarded(context, [&] {
+    given_to(result, "result") = nullptr;
+    given_to(json, "json") = nullptr;
+    const auto report =
+        std::make_shared<const std::string>(inspect_json(*given_to(model, "model").model));
+    *result = new MulciberResult{report};
+    *json = report->c_str();
   });
 }

@@ -3,7 +3,7 @@
 
 #include "capi/completions.h"
 #include "capi/handles.h"
-#include "capi/image_pixels.h"
+#include "capi/images.h"
 #include "capi/prompts.h"
 #include "capi/result.h"
 #include "capi/structures.h"
@@ -108,7 +108,7 @@ MulciberStatus mulciber_prepare_image(MulciberContext* context, const MulciberMo
     if (given.pixels)
       throw SettingError("MulciberImage::pixels", "is given for a prompt", "give rgb");
     *prepared = new MulciberPreparedImage{
-        prepare_image(*given_to(model, "model").model, image_in_memory(given))};
+        prepare_image(*given_to(model, "model").model, image_in_memory(image))};
   });
 }
 

@@ -165,6 +165,9 @@ class MULCIBER_API Attention {
   /// keys or values has at most 256 columns. Throws ShapeError naming the array that does not fit,
   /// KernelError with the reasons when no kernel fits the device, and DeviceError.
   AttentionResult operator()(const AttentionInputs& inputs);
+  /// Frees the program of the last call and its arrays on the device; weights stay. Returns what
+  /// Translator::trim() does.
+  uint64_t trim();
 
  private:
   struct Impl;

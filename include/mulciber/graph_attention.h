@@ -76,6 +76,7 @@ class MULCIBER_API GraphAttentionLayer {
   /// Computes the layer with separate neighbours. nodes: the nodes that attend, (nodes, in);
   /// neighbors: (neighbours, in), which the graph's sources index.
   GraphAttentionResult operator()(const FloatArray& nodes, const FloatArray& neighbors);
+  uint64_t trim();  // see Attention::trim(); edges stay too
 
  private:
   struct Impl;

@@ -19,6 +19,8 @@
 
 namespace mulciber {
 
+class WeightsLoad;
+
 /// Batches of images.
 struct ImageBatchOptions {
   union {
@@ -48,6 +50,19 @@ struct ImageStatistics {
   uint64_t peak_device_bytes = 0;       // most bytes allocated at once
 };
 
+/// Sizes of a vision transformer.
+struct ImageExtents {
+  uint32_t width = 0;  // floats in an embedding by the model's own pooling
+  uint32_t state_width =
+      0;  // floats in a token's hidden state, and in an embedding by mean pooling
+  uint32_t image_width = 0, image_height = 0;  // pixels of the model's input
+  bool any_size = false;                       // the model takes inputs of other sizes too
+  uint32_t patch = 0;                          // pixels, the side of a patch
+  uint32_t first_tokens = 0;                   // tokens before the patches, such as the class token
+  uint32_t layers = 0, heads = 0;
+  uint32_t text_tokens = 0;  // most tokens of a text for ImageTextMatcher; 0: it takes none
+};
+
 enum class ImagePoolingChoice {
   kModel,  // the model's own pooling: the class token, or an attention pooling head
   kMean,   // the mean of the hidden states of all patches
@@ -62,6 +77,14 @@ struct ImageEmbedOptions {
 struct ImageVector {
   std::vector<float> values;
   bool complete = false;  // false: cancelled before this image was done
+};
+
+/// Hidden states of an image after the last layer.
+struct ImageStates {
+  std::vector<float> values;       // (tokens, width): tokens before the patches, then patches
+  uint32_t tokens = 0, width = 0;  // width: ImageExtents::state_width
+  uint32_t rows = 0, columns = 0;  // patches down and across
+  bool complete = false;           // see ImageVector
 };
 
 /// Attention maps of an image, and their rollout through the layers.
@@ -95,14 +118,25 @@ class MULCIBER_API ImageEncoder {
   std::vector<ImageVector> embed(std::span<const Image> images,
                                  const ImageEmbedOptions& options = {});
   ImageVector embed(const Image& image, const ImageEmbedOptions& options = {});
+  /// Hidden states of images, in their order. Throws as embed().
+  std::vector<ImageStates> states(std::span<const Image> images,
+                                  const ImageBatchOptions& options = {});
+  ImageStates states(const Image& image, const ImageBatchOptions& options = {});
   /// Attention maps of one image.
   ImageAttention attention(const Image& image);
 
+  ImageExtents extents() const;
   const ImageStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  /// Frees device memory that is kept for later images: programs and activations for batches seen
+  /// before. Weights and the memory of running tasks stay. Returns what Translator::trim() does.
+  uint64_t trim();
 
  private:
-  friend class ImageTask;  // mulciber/image_task.h
+  friend class ImageTask;    // mulciber/image_task.h
+  friend class ModelLoader;  // mulciber/model_loader.h
+  ImageEncoder(std::shared_ptr<Device> device, const OpenModel& model, const LoadOptions& options,
+               std::shared_ptr<WeightsLoad> weights);
   struct Impl;
   std::shared_ptr<Impl> impl_;  // tasks keep it too
 };
@@ -135,10 +169,15 @@ class MULCIBER_API ImageClassifier {
 
   const std::vector<std::string>& labels() const;
   bool several_labels() const;
+  ImageExtents extents() const;
   const ImageStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  uint64_t trim();  // see ImageEncoder::trim()
 
  private:
+  friend class ModelLoader;  // mulciber/model_loader.h
+  ImageClassifier(std::shared_ptr<Device> device, const OpenModel& model,
+                  const LoadOptions& options, std::shared_ptr<WeightsLoad> weights);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -170,12 +209,20 @@ class MULCIBER_API ImageTextMatcher {
                                 const ImageBatchOptions& options = {});
   /// Text embeddings of length 1, in the space of the image embeddings.
   std::vector<std::vector<float>> embed_texts(std::span<const std::string> texts);
+  /// Image embeddings of length 1, in their order: those that match() compares with texts.
+  std::vector<ImageVector> embed_images(std::span<const Image> images,
+                                        const ImageBatchOptions& options = {});
 
   bool probabilities_add_up() const;
+  ImageExtents extents() const;
   const ImageStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  uint64_t trim();  // see ImageEncoder::trim()
 
  private:
+  friend class ModelLoader;  // mulciber/model_loader.h
+  ImageTextMatcher(std::shared_ptr<Device> device, const OpenModel& model,
+                   const LoadOptions& options, std::shared_ptr<WeightsLoad> weights);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -56,8 +56,12 @@ class MULCIBER_API ImageTextReader {
 
   const ImageStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  uint64_t trim();  // see ImageEncoder::trim()
 
  private:
+  friend class ModelLoader;  // mulciber/model_loader.h
+  ImageTextReader(std::shared_ptr<Device> device, const OpenModel& model,
+                  const LoadOptions& options, std::shared_ptr<WeightsLoad> weights);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

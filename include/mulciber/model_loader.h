@@ -11,9 +11,12 @@
 #include <string>
 
 #include "mulciber/device.h"
+#include "mulciber/image_encoder.h"
+#include "mulciber/image_text_reader.h"
 #include "mulciber/open_model.h"
 #include "mulciber/text_encoder.h"
 #include "mulciber/text_generator.h"
+#include "mulciber/transcriber.h"
 #include "mulciber/translator.h"
 
 namespace mulciber {
@@ -25,8 +28,7 @@ class BatchGenerator;
 class MULCIBER_API ModelLoader {
  public:
   /// options: for models other than language models only `load` is used. Throws as the constructors
-  /// of Translator, TextGenerator and TextEncoder; a model that does not fit is refused before
-  /// anything is allocated.
+  /// of the classes below; a model that does not fit is refused before anything is allocated.
   ModelLoader(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
               const GeneratorOptions& options = {});
   ~ModelLoader();
@@ -50,6 +52,11 @@ class MULCIBER_API ModelLoader {
   Translator translator();
   TextGenerator generator();
   TextEncoder text_encoder();
+  ImageEncoder image_encoder();
+  ImageClassifier image_classifier();
+  ImageTextMatcher image_text_matcher();
+  ImageTextReader image_text_reader();
+  Transcriber transcriber();
 
  private:
   struct Impl;

@@ -45,4 +45,48 @@ constexpr size_t kMostLentRead = size_t{1} << 20;
 MULCIBER_API std::shared_ptr<const OpenModel> open_model(std::vector<LentFile> files,
                                                          const std::string& name = "model");
 
+/// What a model can do, and the class that does it.
+enum class ModelCapability {
+  kContinueText,    // TextGenerator
+  kTranslate,       // Translator
+  kRewriteText,     // Translator, for tasks other than translation
+  kEncodeText,      // TextEncoder
+  kClassifyText,    // Classifier
+  kAnswer,          // PassageReader
+  kEncodeImages,    // ImageEncoder
+  kClassifyImages,  // ImageClassifier
+  kMatch,           // ImageTextMatcher
+  kTranscribe,      // Transcriber
+  kReadImageText,   // ImageTextReader
+  kSeeImages,       // TextGenerator, with images in its prompts
+};
+
+/// A model by its files.
+struct ModelDescription {
+  std::string path;
+  std::string format;       // "Hugging Face folder", "safetensors file", "GGUF file, version 3"
+  std::string family;       // model_type of config.json, or general.architecture; may be empty
+  std::string model_class;  // the class that wrote config.json: "BertModel"; may be empty
+  bool supported = false;   // the library has the family
+  /// Capabilities of this checkpoint, none unless it is supported. What it was trained for comes
+  /// first: a classifier can classify and encode.
+  std::vector<ModelCapability> capabilities;
+  bool chat_template = false;
+  size_t files = 0, tensors = 0;  // files that hold weights
+  uint64_t parameters = 0;        // elements of all tensors
+  uint64_t bytes = 0;             // of all tensors, in the files
+  // Sizes; 0: the model has no such part, or is not supported.
+  uint32_t vocabulary = 0;  // ids that the model's output texts consist of
+  uint32_t context = 0;     // tokens of the longest text
+  uint32_t encoder_layers = 0, encoder_heads = 0;
+  uint32_t decoder_layers = 0, decoder_heads = 0;
+};
+
+/// Describes a model, so that a program can choose the class that loads it. Throws ModelError when
+/// the configuration of a supported family is invalid.
+MULCIBER_API ModelDescription describe(const OpenModel& model);
+/// The report that `mulciber inspect --json` prints: hyperparameters, tensors, tokenizer and more.
+/// Throws ModelError as describe(), and for tokenizers that cannot be read.
+MULCIBER_API std::string inspect_json(const OpenModel& model);
+
 }  // namespace mulciber

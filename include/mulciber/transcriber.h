@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,9 +17,12 @@
 
 namespace mulciber {
 
+class WeightsLoad;
+
 struct TranscribedWord {
   std::string text;           // with the punctuation that follows it
   double start = 0, end = 0;  // seconds
+  double probability = 0;     // mean over its tokens, among the ids of text
 };
 
 struct TranscriptSegment {
@@ -44,6 +48,12 @@ struct SpokenAttention {
   uint32_t mels = 0;
   double frame_seconds = 0;
   std::vector<float> features;  // (frames, mels): log-mel spectrogram, the model's input
+};
+
+/// A language of speech, and its probability among the model's languages.
+struct SpokenLanguage {
+  std::string language;  // "en"
+  double probability = 0;
 };
 
 struct Transcript {
@@ -85,6 +95,10 @@ struct TranscribeOptions {
   std::function<void(const std::string& text)> on_text;
   /// Read between tokens; once true, transcribe() returns the transcript so far.
   const std::atomic<bool>* cancel = nullptr;
+  /// Called once, before any text, with the language and its probability if it was detected (else
+  /// 0), and the length of the recording in seconds. Not called for a recording without samples.
+  std::function<void(const SpokenLanguage& language, double seconds)> on_language;
+  uint32_t sample_rate = 0;  // of samples given to transcribe(), Hz; 0: the model's
 };
 
 /// Counts and times of the last call, and of loading where marked "load".
@@ -112,9 +126,9 @@ class MULCIBER_API Transcriber {
   Transcriber(Transcriber&&) noexcept;
   Transcriber& operator=(Transcriber&&) noexcept;
 
-  /// Transcribes a recording. samples: one channel at sample_rate(), full scale 1; empty samples
-  /// give an empty transcript. Throws ModelError for samples that are not finite or far above full
-  /// scale, and for options that do not fit the model.
+  /// Transcribes a recording. samples: one channel at TranscribeOptions::sample_rate, full scale 1;
+  /// empty samples give an empty transcript. Throws ModelError for samples that are not finite or
+  /// far above full scale, and for options that do not fit the model.
   Transcript transcribe(std::span<const float> samples, const TranscribeOptions& options = {});
   /// Transcribes several recordings, one after another.
   std::vector<Transcript> transcribe(std::span<const std::vector<float>> sounds,
@@ -122,6 +136,13 @@ class MULCIBER_API Transcriber {
   /// Transcribes a WAV, FLAC, Ogg or MP3 file of any sample rate, with up to 64 channels and four
   /// hours. Throws ModelError naming the file, also when it holds no sample.
   Transcript transcribe_file(const std::string& path, const TranscribeOptions& options = {});
+  /// Transcribes the bytes of such a file. name: for messages.
+  Transcript transcribe_file(std::span<const std::byte> bytes, const std::string& name,
+                             const TranscribeOptions& options = {});
+  /// The languages that may be spoken in the first window of a recording, the most probable first;
+  /// English alone for models that know no other. rate: of the samples, Hz; 0: sample_rate().
+  /// Throws ModelError as transcribe(), and for empty samples.
+  std::vector<SpokenLanguage> detect_language(std::span<const float> samples, uint32_t rate = 0);
 
   uint32_t sample_rate() const;   // Hz
   double window_seconds() const;  // length of the model's input
@@ -129,8 +150,14 @@ class MULCIBER_API Transcriber {
   std::vector<std::string> languages() const;
   const TranscribeStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  /// Frees device memory that is kept for later sounds: programs, caches and activations. Weights
+  /// stay. Returns what Translator::trim() does.
+  uint64_t trim();
 
  private:
+  friend class ModelLoader;  // mulciber/model_loader.h
+  Transcriber(std::shared_ptr<Device> device, const OpenModel& model, const LoadOptions& options,
+              std::shared_ptr<WeightsLoad> weights);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -12,6 +12,7 @@
 #include "base/half.h"
 #include "layers/attention_family.h"
 #include "models/attention/attention_plan.h"
+#include "models/core/trim_memory.h"
 #include "runtime/device.h"
 
 namespace mulciber {
@@ -71,8 +72,16 @@ struct Attention::Impl {
   Impl(std::shared_ptr<Device> given_device, AttentionDescription given);
 
   AttentionResult run(const AttentionInputs& inputs);
+  uint64_t trim() {
+    return trim_memory(*device_, [&] { forget_program(); });
+  }
 
  private:
+  void forget_program() {
+    program_.reset();
+    signature_.clear();
+    buffers_.clear();
+  }
   DataType type() const { return description_.half ? DataType::kF16 : DataType::kF32; }
   Tensor allocate(std::vector<Buffer>& buffers, const Shape& shape, DataType type);
   void write(const Tensor& tensor, const std::vector<float>& values);
@@ -170,9 +179,7 @@ Linear Attention::Impl::convolution(const char* what, const FloatArray& weight,
 }
 
 void Attention::Impl::build(const AttentionPlan& plan, const AttentionInputs& inputs) {
-  program_.reset();
-  signature_.clear();
-  buffers_.clear();
+  forget_program();
   const auto input = [&](const FloatArray& array) {
     return allocate(buffers_, Shape(std::span(array.shape)), type());
   };
@@ -234,5 +241,6 @@ Attention::Attention(Attention&&) noexcept = default;
 Attention& Attention::operator=(Attention&&) noexcept = default;
 
 AttentionResult Attention::operator()(const AttentionInputs& inputs) { return impl_->run(inputs); }
+uint64_t Attention::trim() { return impl_->trim(); }
 
 }  // namespace mulciber

@@ -10,6 +10,7 @@
 
 #include "layers/graph_attention.h"
 #include "models/attention/attention_plan.h"
+#include "models/core/trim_memory.h"
 #include "runtime/device.h"
 
 namespace mulciber {
@@ -97,8 +98,16 @@ struct GraphAttentionLayer::Impl {
   Impl(std::shared_ptr<Device> given, GraphAttentionDescription description, Graph graph);
 
   GraphAttentionResult run(const FloatArray& nodes, const FloatArray& neighbors);
+  uint64_t trim() {
+    return trim_memory(*device_, [&] { forget_program(); });
+  }
 
  private:
+  void forget_program() {
+    program_.reset();
+    signature_.clear();
+    buffers_.clear();
+  }
   Tensor on_device(std::vector<Buffer>& buffers, const Shape& shape, DataType type,
                    std::span<const std::byte> bytes);
   Linear linear(const Projection& projection);
@@ -183,8 +192,7 @@ Linear GraphAttentionLayer::Impl::linear(const Projection& projection) {
 
 void GraphAttentionLayer::Impl::build(const FloatArray& nodes, const FloatArray& neighbors,
                                       bool same) {
-  program_.reset();
-  buffers_.clear();
+  forget_program();
   const auto input = [&](const FloatArray& array) {
     return on_device(buffers_, Shape(std::span(array.shape)), DataType::kF32, {});
   };
@@ -220,7 +228,6 @@ GraphAttentionResult GraphAttentionLayer::Impl::run(const FloatArray& nodes,
   const bool same = &nodes == &neighbors;
   std::vector<uint64_t> signature = {neighbors.shape[0], same};
   if (signature != signature_) {
-    signature_.clear();
     build(nodes, neighbors, same);
     signature_ = std::move(signature);
   }
@@ -244,5 +251,6 @@ GraphAttentionResult GraphAttentionLayer::operator()(const FloatArray& nodes,
                                                      const FloatArray& neighbors) {
   return impl_->run(nodes, neighbors);
 }
+uint64_t GraphAttentionLayer::trim() { return impl_->trim(); }
 
 }  // namespace mulciber

@@ -93,15 +93,19 @@ void append_facts(std::string& out, const char* title, const Json& facts) {
 
 }  // namespace
 
+std::string format_of(const Checkpoint& checkpoint) {
+  if (checkpoint.is_folder()) return "Hugging Face folder";
+  if (const GgufFile* gguf = checkpoint.gguf())
+    return "GGUF file, version " + std::to_string(gguf->version());
+  return "safetensors file";
+}
+
 Json inspect(const OpenModel& model) {
   const Checkpoint& checkpoint = model.checkpoint();
   const std::filesystem::path& path = checkpoint.path();
   const bool folder = checkpoint.is_folder();
   Json report = {{"path", path.string()},
-                 {"format", folder              ? "Hugging Face folder"
-                            : checkpoint.gguf() ? "GGUF file, version " +
-                                                      std::to_string(checkpoint.gguf()->version())
-                                                : "safetensors file"},
+                 {"format", format_of(checkpoint)},
                  {"files", checkpoint.file_count()},
                  {"notes", Json::array()}};
   if (checkpoint.has_config()) {

@@ -7,6 +7,9 @@
 
 namespace mulciber {
 
+/// Name of a checkpoint's format, for people.
+std::string format_of(const Checkpoint& checkpoint);
+
 /// Reads and checks a model folder or a .safetensors file, of known architecture or not, and
 /// describes it:
 ///   path, format, files

@@ -11,6 +11,7 @@
 #include "models/generation/generator_options.h"
 #include "models/generation/text_generator_impl.h"
 #include "models/translation/translator_impl.h"
+#include "models/vision/image_runner.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
 
@@ -84,6 +85,31 @@ TextEncoder ModelLoader::text_encoder() {
   made->open(impl_->device, *impl_->model, impl_->options.load,
              impl_->take(Capability::kEncodeText));
   return TextEncoder(std::move(made));
+}
+
+ImageEncoder ModelLoader::image_encoder() {
+  ImageRunner::require(*impl_->model, Capability::kEncodeImages);
+  return {impl_->device, *impl_->model, impl_->options.load,
+          impl_->take(Capability::kEncodeImages)};
+}
+
+ImageClassifier ModelLoader::image_classifier() {
+  ImageRunner::require(*impl_->model, Capability::kClassifyImages);
+  return {impl_->device, *impl_->model, impl_->options.load,
+          impl_->take(Capability::kClassifyImages)};
+}
+
+ImageTextMatcher ModelLoader::image_text_matcher() {
+  return {impl_->device, *impl_->model, impl_->options.load, impl_->take(Capability::kMatch)};
+}
+
+ImageTextReader ModelLoader::image_text_reader() {
+  return {impl_->device, *impl_->model, impl_->options.load,
+          impl_->take(Capability::kReadImageText)};
+}
+
+Transcriber ModelLoader::transcriber() {
+  return {impl_->device, *impl_->model, impl_->options.load, impl_->take(Capability::kHear)};
 }
 
 uint64_t pipelines_made(Device& device) { return device.counters().pipelines; }

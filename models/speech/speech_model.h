@@ -21,8 +21,11 @@ class SpeechModel : public MemoryReader {
   /// then on are about this window. Throws ModelError for more or fewer features.
   virtual void encode(std::span<const float> features) = 0;
   /// Cross-attention probabilities of a text of the last window, (layers, heads, tokens,
-  /// config().positions), by a pass of their own.
-  virtual std::vector<float> cross_attention(std::span<const uint32_t> tokens) = 0;
+  /// config().positions), by a pass of their own. logits: see MemoryTexts::cross_attention().
+  virtual std::vector<float> cross_attention(std::span<const uint32_t> tokens,
+                                             std::vector<float>* logits) = 0;
+  /// Frees programs, caches and activations that are kept for later sounds.
+  virtual void trim() = 0;
   /// Decodes inputs input_features (1, mels, frames) and decoder_input_ids (1, n). Output:
   /// "output_ids" (n_best, length), the ids behind these, by arg max or the beams that `config`
   /// asks for.

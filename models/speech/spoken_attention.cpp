@@ -35,7 +35,7 @@ SpokenAttention spoken_attention(SpeechModel& speech, const Tokenizer& tokenizer
   const WhisperConfig& config = speech.config();
   std::vector<uint32_t> fed(prompt.begin(), prompt.end());
   fed.insert(fed.end(), text.begin(), text.end() - 1);
-  const std::vector<float> attention = speech.cross_attention(fed);
+  const std::vector<float> attention = speech.cross_attention(fed, nullptr);
 
   SpokenAttention result = {.start = times.start, .seconds = times.seconds};
   for (const uint32_t id : text) result.tokens.push_back(shown(tokenizer, ids, id));

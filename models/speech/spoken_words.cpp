@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
+#include "models/speech/speech_search.h"
 #include "models/speech/spoken_attention.h"
 #include "models/speech/word_times.h"
 #include "text/token_stream.h"
@@ -13,6 +15,15 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kWithoutSpaces = {"zh", "ja", "th", "lo", "my", "yue"};
 constexpr double kPositionSeconds = 0.02;  // length of an encoder position
+
+/// Probability of an id among those of text, which stand before `end` in Whisper's vocabulary; in a
+/// vocabulary where it stands behind, among all.
+double text_probability(std::span<const float> logits, uint32_t id, uint32_t end) {
+  const std::span<const float> among = id < end ? logits.first(end) : logits;
+  std::vector<float> shares(among.begin(), among.end());
+  log_softmax(shares);
+  return std::exp(static_cast<double>(shares[id]));
+}
 
 std::string decoded(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
   return written_text(tokenizer, std::vector<int32_t>(ids.begin(), ids.end()));
@@ -50,7 +61,8 @@ void add_spoken_words(SpeechModel& speech, const Tokenizer& tokenizer, const Spe
   const size_t before = fed.size();
   fed.insert(fed.end(), text.begin(), text.end());
   const auto used = static_cast<uint32_t>(seconds / kPositionSeconds);
-  const std::vector<float> attention = speech.cross_attention(fed);
+  std::vector<float> logits;
+  const std::vector<float> attention = speech.cross_attention(fed, &logits);
   // Positions at which every token of the text, and its end, begin.
   const std::vector<uint32_t> begins = align_tokens(
       attention, config.decoder_heads, static_cast<uint32_t>(fed.size()), config.positions,
@@ -69,9 +81,17 @@ void add_spoken_words(SpeechModel& speech, const Tokenizer& tokenizer, const Spe
           decoded(tokenizer, std::span(own).subspan(starts[i], starts[i + 1] - starts[i]));
       if (word.starts_with(' ')) word.erase(0, 1);
       if (word.empty()) continue;
+      const size_t from = first + starts[i], to = first + starts[i + 1];
+      double sum = 0;
+      for (size_t token = from; token < to; ++token)
+        // The step that chose a token was fed the token before it.
+        sum += text_probability(
+            std::span(logits).subspan((before - 1 + token) * config.vocabulary, config.vocabulary),
+            text[token], ids.end);
       segment.words.push_back({.text = std::move(word),
-                               .start = start + begins[first + starts[i]] * kPositionSeconds,
-                               .end = start + begins[first + starts[i + 1]] * kPositionSeconds});
+                               .start = start + begins[from] * kPositionSeconds,
+                               .end = start + begins[to] * kPositionSeconds,
+                               .probability = sum / static_cast<double>(to - from)});
     }
     first += own.size();
   }

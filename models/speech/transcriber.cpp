@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "models/adapters/adapters.h"
 #include "models/core/model_options.h"
+#include "models/core/trim_memory.h"
 #include "models/families/open_model.h"
 #include "models/generation/decoding.h"
 #include "models/speech/speech_rules.h"
@@ -48,6 +50,23 @@ bool blank(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c <= ' '; });
 }
 
+/// Transcribes what read_sound() gave. name: of the file.
+Transcript transcribe_sound(Transcriber& transcriber, const Sound& sound, const std::string& name,
+                            TranscribeOptions options) {
+  if (sound.samples.empty())
+    throw ModelError(name,
+                     sound.missing_seconds > 0
+                         ? fmt::format("is cut short: its header says {:.1f} s, and no sample of "
+                                       "them is there",
+                                       sound.missing_seconds)
+                         : "holds no sound: not one sample",
+                     "record or download it again");
+  options.sample_rate = 0;  // read_sound() has resampled
+  Transcript transcript = transcriber.transcribe(sound.samples, options);
+  transcript.missing_seconds = sound.missing_seconds;
+  return transcript;
+}
+
 std::string trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(' ');
   return first == std::string::npos ? "" : text.substr(first);
@@ -64,11 +83,14 @@ struct Transcriber::Impl {
   std::optional<LogMel> log_mel;
   TranscribeStatistics statistics;
 
-  void load(const OpenModel& opened, const LoadOptions& options) {
+  void load(const OpenModel& opened, const LoadOptions& options,
+            std::shared_ptr<WeightsLoad> weights) {
     const auto start = Clock::now();
     opened.require(Capability::kHear);
     tokenizer = opened.tokenizer();
-    model = load_model(*device, opened, model_options(options));
+    ModelOptions loading = model_options(options);
+    loading.weights = std::move(weights);
+    model = load_model(*device, opened, loading);
     speech = model->hears();
     ids.emplace(*tokenizer, speech->config());
     log_mel.emplace(read_log_mel(opened.checkpoint(), speech->config()));
@@ -108,18 +130,30 @@ struct Transcriber::Impl {
         refuse("temperatures", fmt::format("hold {}, not 0 to 10", value), "");
   }
 
-  /// The language of the window that was encoded last, and its probability among all.
-  std::pair<std::string, double> detect() {
+  /// The languages of the window that was encoded last, the most probable first.
+  std::vector<SpokenLanguage> detect() {
     speech->begin(1);
     const uint32_t start = ids->start, parent = 0;
     const std::span<const float> logits = speech->step({&start, 1}, {&parent, 1});
     std::vector<float> shares;
     for (const auto& [code, id] : ids->languages) shares.push_back(logits[id]);
     log_softmax(shares);
-    const auto best = std::max_element(shares.begin(), shares.end());
-    auto code = ids->languages.begin();
-    std::advance(code, best - shares.begin());
-    return {code->first, std::exp(static_cast<double>(*best))};
+    std::vector<SpokenLanguage> found;
+    for (const auto& [code, id] : ids->languages)
+      found.push_back({code, std::exp(static_cast<double>(shares[found.size()]))});
+    std::ranges::stable_sort(found, std::greater(), &SpokenLanguage::probability);
+    return found;
+  }
+
+  /// Checks samples, and gives them at the model's rate. rate: theirs, Hz; 0: the model's.
+  /// storage: holds them if they were resampled.
+  std::span<const float> at_model_rate(std::span<const float> samples, uint32_t rate,
+                                       std::vector<float>& storage) const {
+    check_samples(samples, "sound");
+    const uint32_t wanted = log_mel->options().sample_rate;
+    if (rate == 0 || rate == wanted) return samples;
+    storage = resampled(samples, rate, wanted);
+    return storage;
   }
 
   /// The ids before a window's text. before: ids of the texts of earlier windows.
@@ -184,6 +218,7 @@ struct Transcriber::Impl {
     return found.compression <= options.most_compression && !unlikely(found, options);
   }
 
+  std::vector<SpokenLanguage> languages_of(std::span<const float> samples, uint32_t rate);
   Transcript run(std::span<const float> samples, const TranscribeOptions& options);
 };
 
@@ -249,10 +284,27 @@ class Transcription {
 
 }  // namespace
 
+std::vector<SpokenLanguage> Transcriber::Impl::languages_of(std::span<const float> samples,
+                                                            uint32_t rate) {
+  std::vector<float> storage;
+  samples = at_model_rate(samples, rate, storage);
+  if (samples.empty()) throw ModelError("sound", "has no samples", "give some");
+  if (!multilingual()) return {{"en", 1}};
+  // Frames behind the window are computed too, as run() does.
+  const LogMelOptions& sizes = log_mel->options();
+  const size_t window = speech->config().frames();
+  samples = samples.first(std::min(samples.size(), window * sizes.hop_length));
+  const size_t frames = (samples.size() + sizes.hop_length - 1) / sizes.hop_length;
+  const std::vector<float> features = (*log_mel)(samples, frames + window);
+  speech->encode(std::span(features).first(window * sizes.mels));
+  return detect();
+}
+
 Transcript Transcriber::Impl::run(std::span<const float> samples,
                                   const TranscribeOptions& options) {
   check(options);
-  check_samples(samples, "sound");
+  std::vector<float> storage;
+  samples = at_model_rate(samples, options.sample_rate, storage);
   const LogMelOptions& sizes = log_mel->options();
   Transcript result = {.language = multilingual() ? options.language : "en",
                        .seconds = static_cast<double>(samples.size()) / sizes.sample_rate};
@@ -283,7 +335,13 @@ Transcript Transcriber::Impl::run(std::span<const float> samples,
     speech->encode(std::span(features).subspan(seek * sizes.mels, window * sizes.mels));
     lap(statistics.encode_seconds);
     ++statistics.windows;
-    if (result.language.empty()) std::tie(result.language, result.language_probability) = detect();
+    if (result.language.empty()) {
+      SpokenLanguage best = std::move(detect().front());
+      result.language = std::move(best.language);
+      result.language_probability = best.probability;
+    }
+    if (seek == 0 && options.on_language)
+      options.on_language({result.language, result.language_probability}, result.seconds);
     const std::vector<uint32_t> start = prompt(transcription.before(), result.language, options);
     const FoundText found = find(start, options);
     statistics.tokens += found.text.tokens;
@@ -316,9 +374,13 @@ Transcriber::Transcriber(std::shared_ptr<Device> device, const std::string& fold
 
 Transcriber::Transcriber(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                          const LoadOptions& options)
+    : Transcriber(std::move(device), *model, options, nullptr) {}
+
+Transcriber::Transcriber(std::shared_ptr<Device> device, const OpenModel& model,
+                         const LoadOptions& options, std::shared_ptr<WeightsLoad> weights)
     : impl_(std::make_unique<Impl>()) {
   impl_->device = given(std::move(device), "Transcriber");
-  impl_->load(*model, options);
+  impl_->load(model, options, std::move(weights));
 }
 
 Transcriber::~Transcriber() = default;
@@ -352,18 +414,18 @@ std::vector<Transcript> Transcriber::transcribe(std::span<const std::vector<floa
 }
 
 Transcript Transcriber::transcribe_file(const std::string& path, const TranscribeOptions& options) {
-  const Sound sound = read_sound(std::filesystem::path(path), sample_rate());
-  if (sound.samples.empty())
-    throw ModelError(path,
-                     sound.missing_seconds > 0
-                         ? fmt::format("is cut short: its header says {:.1f} s, and no sample of "
-                                       "them is there",
-                                       sound.missing_seconds)
-                         : "holds no sound: not one sample",
-                     "record or download it again");
-  Transcript transcript = transcribe(sound.samples, options);
-  transcript.missing_seconds = sound.missing_seconds;
-  return transcript;
+  return transcribe_sound(*this, read_sound(std::filesystem::path(path), sample_rate()), path,
+                          options);
+}
+
+Transcript Transcriber::transcribe_file(std::span<const std::byte> bytes, const std::string& name,
+                                        const TranscribeOptions& options) {
+  return transcribe_sound(*this, read_sound(bytes, name, sample_rate()), name, options);
+}
+
+std::vector<SpokenLanguage> Transcriber::detect_language(std::span<const float> samples,
+                                                         uint32_t rate) {
+  return impl_->languages_of(samples, rate);
 }
 
 uint32_t Transcriber::sample_rate() const { return impl_->log_mel->options().sample_rate; }
@@ -378,5 +440,9 @@ std::vector<std::string> Transcriber::languages() const {
 }
 const TranscribeStatistics& Transcriber::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& Transcriber::device() const { return impl_->device; }
+
+uint64_t Transcriber::trim() {
+  return trim_memory(*impl_->device, [&] { impl_->speech->trim(); });
+}
 
 }  // namespace mulciber

@@ -90,6 +90,12 @@ MemoryTexts& WhisperModel::texts() {
   return *texts_;
 }
 
+void WhisperModel::trim() {
+  passes_.clear();
+  texts_.reset();
+  encoding_.reset();
+}
+
 void WhisperModel::encode(std::span<const float> features) {
   const uint64_t wanted = uint64_t{config_.frames()} * config_.mels;
   if (features.size() != wanted)

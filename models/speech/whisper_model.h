@@ -44,9 +44,11 @@ class WhisperModel : public Model, public SpeechModel {
                               std::span<const uint32_t> parents) override {
     return texts().step(tokens, parents);
   }
-  std::vector<float> cross_attention(std::span<const uint32_t> tokens) override {
-    return texts().cross_attention(tokens);
+  std::vector<float> cross_attention(std::span<const uint32_t> tokens,
+                                     std::vector<float>* logits) override {
+    return texts().cross_attention(tokens, logits);
   }
+  void trim() override;
   NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                      uint32_t n_best) override;
 

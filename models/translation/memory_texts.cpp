@@ -136,6 +136,7 @@ struct MemoryTexts::Pass {
   ControlWords words;
   Buffer control;
   Trace trace;
+  Tensor logits;  // (1, length, vocabulary)
   std::optional<Program> program;
 
   Pass(Device& device, const TextDecoder& decoder, std::span<const Tensor> memories,
@@ -150,13 +151,14 @@ struct MemoryTexts::Pass {
     trace.attentions = true;
     const Tensor control_tensor = control.tensor({words.size()}, DataType::kU32);
     ProgramBuilder builder(device, "maps");
-    builder.keep(decoder.pass(builder,
-                              {.control = control_tensor,
-                               .tokens = tokens,
-                               .rows = 1,
-                               .length = length,
-                               .type = decoder.activations},
-                              {.tensor = control_tensor, .lengths = lengths}, memories, &trace));
+    logits = decoder.pass(builder,
+                          {.control = control_tensor,
+                           .tokens = tokens,
+                           .rows = 1,
+                           .length = length,
+                           .type = decoder.activations},
+                          {.tensor = control_tensor, .lengths = lengths}, memories, &trace);
+    builder.keep(logits);
     program = builder.build();
   }
 };
@@ -262,7 +264,14 @@ MemoryTexts::Pass& MemoryTexts::pass(uint32_t length) {
   return *passes_.front();
 }
 
-std::vector<float> MemoryTexts::cross_attention(std::span<const uint32_t> tokens) {
+void MemoryTexts::trim() {
+  running_ = nullptr;
+  steps_.clear();
+  passes_.clear();
+}
+
+std::vector<float> MemoryTexts::cross_attention(std::span<const uint32_t> tokens,
+                                                std::vector<float>* logits) {
   check_ids(tokens);
   const auto count = static_cast<uint32_t>(tokens.size());
   if (count == 0 || count > context())
@@ -284,6 +293,10 @@ std::vector<float> MemoryTexts::cross_attention(std::span<const uint32_t> tokens
     const uint64_t to[] = {heads, count, positions()};
     const std::vector<double> cut = crop(layer, from, to);
     result.insert(result.end(), cut.begin(), cut.end());
+  }
+  if (logits) {
+    *logits = download_as<float>(device_, program.program->view(program.logits));
+    logits->resize(uint64_t{count} * vocabulary());
   }
   return result;
 }

@@ -58,8 +58,11 @@ class MemoryTexts : public MemoryReader {
   std::span<const float> step(std::span<const uint32_t> tokens,
                               std::span<const uint32_t> parents) override;
   /// Cross-attention probabilities of a text, (layers, heads, tokens, positions), by a pass of
-  /// their own.
-  std::vector<float> cross_attention(std::span<const uint32_t> tokens);
+  /// their own. logits: set to those behind each token, (tokens, vocabulary); null: not read.
+  std::vector<float> cross_attention(std::span<const uint32_t> tokens,
+                                     std::vector<float>* logits = nullptr);
+  /// Frees programs and caches. Texts that were begun end.
+  void trim();
   /// Throws ModelError where an id is not one of the model's.
   void check_ids(std::span<const uint32_t> ids) const;
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/core/batching.h"
+#include "models/core/trim_memory.h"
 #include "models/core/vocabulary_check.h"
 #include "models/families/open_model.h"
 #include "models/generation/language_tokens.h"
@@ -338,12 +339,7 @@ std::string Translator::start_token() const {
 }
 
 uint64_t Translator::trim() {
-  impl_->device->require_alive();
-  Allocator& memory = impl_->device->memory();
-  const uint64_t reserved = memory.reserved();
-  impl_->translation->trim();
-  memory.trim();
-  return reserved - std::min(reserved, memory.reserved());  // another thread may take some
+  return trim_memory(*impl_->device, [&] { impl_->translation->trim(); });
 }
 
 const std::shared_ptr<Device>& Translator::device() const { return impl_->device; }

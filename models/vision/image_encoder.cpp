@@ -39,9 +39,13 @@ ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, const std::string& fo
 
 ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, std::shared_ptr<const OpenModel> model,
                            const LoadOptions& options)
+    : ImageEncoder(std::move(device), *model, options, nullptr) {}
+
+ImageEncoder::ImageEncoder(std::shared_ptr<Device> device, const OpenModel& model,
+                           const LoadOptions& options, std::shared_ptr<WeightsLoad> weights)
     : impl_(std::make_shared<Impl>()) {
   impl_->device = given(std::move(device), "ImageEncoder");
-  impl_->load(*model, options, Capability::kEncodeImages);
+  impl_->load(model, options, Capability::kEncodeImages, std::move(weights));
 }
 
 ImageEncoder::~ImageEncoder() = default;
@@ -54,11 +58,35 @@ std::vector<ImageVector> ImageEncoder::embed(std::span<const Image> images,
   const auto start = Clock::now();
   std::vector<ImageVector> results(images.size());
   impl_->run(images, impl_->output(options.pooling), options.normalize, options.batch,
-             [&](size_t index, std::vector<float> values) {
+             [&](size_t index, std::vector<float> values, ImageSize) {
                results[index] = {std::move(values), true};
              });
   impl_->statistics.total_seconds = seconds_since(start);
   return results;
+}
+
+std::vector<ImageStates> ImageEncoder::states(std::span<const Image> images,
+                                              const ImageBatchOptions& options) {
+  impl_->begin(images.size());
+  const auto start = Clock::now();
+  const VisionTower& tower = impl_->config().tower;
+  std::vector<ImageStates> results(images.size());
+  impl_->run(images, ImageOutput::kStates, false, options,
+             [&](size_t index, std::vector<float> values, ImageSize size) {
+               const auto tokens = static_cast<uint32_t>(values.size() / tower.width);
+               results[index] = {.values = std::move(values),
+                                 .tokens = tokens,
+                                 .width = tower.width,
+                                 .rows = size.height / tower.patch,
+                                 .columns = size.width / tower.patch,
+                                 .complete = true};
+             });
+  impl_->statistics.total_seconds = seconds_since(start);
+  return results;
+}
+
+ImageStates ImageEncoder::states(const Image& image, const ImageBatchOptions& options) {
+  return std::move(states(std::span(&image, 1), options).front());
 }
 
 ImageVector ImageEncoder::embed(const Image& image, const ImageEmbedOptions& options) {
@@ -67,8 +95,10 @@ ImageVector ImageEncoder::embed(const Image& image, const ImageEmbedOptions& opt
 
 ImageAttention ImageEncoder::attention(const Image& image) { return impl_->attention(image); }
 
+ImageExtents ImageEncoder::extents() const { return impl_->extents(); }
 const ImageStatistics& ImageEncoder::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& ImageEncoder::device() const { return impl_->device; }
+uint64_t ImageEncoder::trim() { return impl_->trim(); }
 
 // --- Labels --------------------------------------------------------------------------------------
 
@@ -80,9 +110,13 @@ ImageClassifier::ImageClassifier(std::shared_ptr<Device> device, const std::stri
 
 ImageClassifier::ImageClassifier(std::shared_ptr<Device> device,
                                  std::shared_ptr<const OpenModel> model, const LoadOptions& options)
+    : ImageClassifier(std::move(device), *model, options, nullptr) {}
+
+ImageClassifier::ImageClassifier(std::shared_ptr<Device> device, const OpenModel& model,
+                                 const LoadOptions& options, std::shared_ptr<WeightsLoad> weights)
     : impl_(std::make_unique<Impl>()) {
   impl_->device = given(std::move(device), "ImageClassifier");
-  impl_->load(*model, options, Capability::kClassifyImages);
+  impl_->load(model, options, Capability::kClassifyImages, std::move(weights));
 }
 
 ImageClassifier::~ImageClassifier() = default;
@@ -95,7 +129,7 @@ std::vector<ImageLabels> ImageClassifier::classify(std::span<const Image> images
   const auto start = Clock::now();
   std::vector<ImageLabels> results(images.size());
   impl_->run(images, ImageOutput::kLogits, false, options,
-             [&](size_t index, std::vector<float> logits) {
+             [&](size_t index, std::vector<float> logits, ImageSize) {
                ImageLabels& result = results[index];
                result.probabilities = label_probabilities(logits, several_labels());
                result.best = largest_of(logits);
@@ -114,8 +148,10 @@ ImageAttention ImageClassifier::attention(const Image& image) { return impl_->at
 
 const std::vector<std::string>& ImageClassifier::labels() const { return impl_->config().labels; }
 bool ImageClassifier::several_labels() const { return impl_->config().several_labels; }
+ImageExtents ImageClassifier::extents() const { return impl_->extents(); }
 const ImageStatistics& ImageClassifier::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& ImageClassifier::device() const { return impl_->device; }
+uint64_t ImageClassifier::trim() { return impl_->trim(); }
 
 // --- Texts that fit ------------------------------------------------------------------------------
 
@@ -130,13 +166,17 @@ ImageTextMatcher::ImageTextMatcher(std::shared_ptr<Device> device, const std::st
 ImageTextMatcher::ImageTextMatcher(std::shared_ptr<Device> device,
                                    std::shared_ptr<const OpenModel> model,
                                    const LoadOptions& options)
+    : ImageTextMatcher(std::move(device), *model, options, nullptr) {}
+
+ImageTextMatcher::ImageTextMatcher(std::shared_ptr<Device> device, const OpenModel& model,
+                                   const LoadOptions& options, std::shared_ptr<WeightsLoad> weights)
     : impl_(std::make_unique<Impl>()) {
   impl_->device = given(std::move(device), "ImageTextMatcher");
-  model->require(Capability::kMatch);
-  impl_->tokenizer = model->tokenizer();
-  check_vocabulary(*impl_->tokenizer, model->architecture().vision()->texts->vocabulary,
-                   model->checkpoint().path().string());
-  impl_->load(*model, options, Capability::kMatch);
+  model.require(Capability::kMatch);
+  impl_->tokenizer = model.tokenizer();
+  check_vocabulary(*impl_->tokenizer, model.architecture().vision()->texts->vocabulary,
+                   model.checkpoint().path().string());
+  impl_->load(model, options, Capability::kMatch, std::move(weights));
 }
 
 ImageTextMatcher::~ImageTextMatcher() = default;
@@ -161,6 +201,19 @@ std::vector<std::vector<float>> ImageTextMatcher::embed_texts(std::span<const st
   return vectors;
 }
 
+std::vector<ImageVector> ImageTextMatcher::embed_images(std::span<const Image> images,
+                                                        const ImageBatchOptions& options) {
+  impl_->begin(images.size());
+  const auto start = Clock::now();
+  std::vector<ImageVector> results(images.size());
+  impl_->run(images, ImageOutput::kProjected, true, options,
+             [&](size_t index, std::vector<float> values, ImageSize) {
+               results[index] = {std::move(values), true};
+             });
+  impl_->statistics.total_seconds = seconds_since(start);
+  return results;
+}
+
 std::vector<ImageMatch> ImageTextMatcher::match(std::span<const Image> images,
                                                 std::span<const std::string> texts,
                                                 const ImageBatchOptions& options) {
@@ -170,7 +223,7 @@ std::vector<ImageMatch> ImageTextMatcher::match(std::span<const Image> images,
   const std::vector<std::vector<float>> of_texts = embed_texts(texts);
   std::vector<ImageMatch> results(images.size());
   impl_->run(images, ImageOutput::kProjected, true, options,
-             [&](size_t index, const std::vector<float>& image) {
+             [&](size_t index, const std::vector<float>& image, ImageSize) {
                ImageMatch& result = results[index];
                for (const std::vector<float>& text : of_texts) {
                  double cosine = 0;
@@ -187,7 +240,9 @@ std::vector<ImageMatch> ImageTextMatcher::match(std::span<const Image> images,
 }
 
 bool ImageTextMatcher::probabilities_add_up() const { return !impl_->config().logit_bias; }
+ImageExtents ImageTextMatcher::extents() const { return impl_->extents(); }
 const ImageStatistics& ImageTextMatcher::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& ImageTextMatcher::device() const { return impl_->device; }
+uint64_t ImageTextMatcher::trim() { return impl_->trim(); }
 
 }  // namespace mulciber

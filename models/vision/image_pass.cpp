@@ -14,15 +14,17 @@ Tensor image_output(ProgramBuilder& builder, const VisionTowerNetwork& network, 
     case ImageOutput::kMean: return network.mean(builder, states);
     case ImageOutput::kProjected: return network.projected(builder, states);
     case ImageOutput::kLogits: return network.logits(builder, states);
+    case ImageOutput::kStates: break;
   }
-  return states;
+  return states.type == DataType::kF32 ? states : convert(builder, states, DataType::kF32);
 }
 
 ImagePass::ImagePass(Device& device, const VisionTowerNetwork& network, const VisionTower& tower,
-                     const Tensor& first, const ImageStart& start)
+                     std::shared_ptr<const Tensor> first, const ImageStart& start)
     : grid_{start.size.height / tower.patch, start.size.width / tower.patch},
       first_tokens_(static_cast<uint32_t>(tower.first_tokens.size())),
       heads_(tower.heads),
+      first_(std::move(first)),
       from_(start.from),
       words_(start.pixels) {
   pixels_ = device.memory().allocate(
@@ -31,13 +33,13 @@ ImagePass::ImagePass(Device& device, const VisionTowerNetwork& network, const Vi
   trace.attentions = start.attention;
   ProgramBuilder builder(device, "see");
   const Tensor states = network.states(
-      builder, pixels_.tensor({1, start.size.height, start.size.width}, DataType::kU32), first,
+      builder, pixels_.tensor({1, start.size.height, start.size.width}, DataType::kU32), *first_,
       start.normalization, &trace);
   const auto scope = builder.layer("output");
   vector_ = image_output(builder, network, start.output, states);
   if (start.normalized) vector_ = unit_length(builder, vector_);
   builder.keep(vector_);
-  states_ = states.type == DataType::kF32 ? states : convert(builder, states, DataType::kF32);
+  states_ = image_output(builder, network, ImageOutput::kStates, states);
   builder.keep(states_);
   for (uint32_t i = 0; start.attention && i < tower.layers; ++i)
     maps_.push_back(trace.at(fmt::format("layers.{}.self_attn.probabilities", i)));

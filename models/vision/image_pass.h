@@ -2,6 +2,7 @@
 // device.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -27,12 +28,12 @@ struct ImageStart {
 Tensor image_output(ProgramBuilder& builder, const VisionTowerNetwork& network, ImageOutput output,
                     const Tensor& states);
 
-/// Made by SeeingModel::start(). Must not outlive the network, nor the memory of `first`.
+/// Made by SeeingModel::start(). Must not outlive the network.
 class ImagePass : public StageSource {
  public:
   /// first: the first states, which VisionTowerNetwork::states() takes.
   ImagePass(Device& device, const VisionTowerNetwork& network, const VisionTower& tower,
-            const Tensor& first, const ImageStart& start);
+            std::shared_ptr<const Tensor> first, const ImageStart& start);
 
   std::optional<Stage> next() override;
   void ended(uint64_t stages) override { ended_ = stages; }
@@ -58,6 +59,7 @@ class ImagePass : public StageSource {
  private:
   ImageSize grid_;
   uint32_t first_tokens_, heads_;
+  std::shared_ptr<const Tensor> first_;
   std::optional<BufferView> from_;  // the caller's buffer
   std::vector<uint32_t> words_;
   Buffer pixels_, copy_;

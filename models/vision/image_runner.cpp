@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "models/adapters/adapters.h"
 #include "models/core/model_options.h"
+#include "models/core/trim_memory.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -40,8 +41,7 @@ std::vector<double> rolled_out(std::span<const double> arrived, std::span<const 
 
 }  // namespace
 
-void ImageRunner::load(const OpenModel& opened, const LoadOptions& options, Capability capability) {
-  const auto start = Clock::now();
+void ImageRunner::require(const OpenModel& opened, Capability capability) {
   opened.require(capability);
   const std::string where = opened.checkpoint().path().string();
   const VisionConfig& wanted = *opened.architecture().vision();
@@ -53,8 +53,16 @@ void ImageRunner::load(const OpenModel& opened, const LoadOptions& options, Capa
   if (wanted.tower.channels != 3)
     throw ModelError(where, fmt::format("reads images of {} channels", wanted.tower.channels),
                      "images have red, green and blue");
+}
+
+void ImageRunner::load(const OpenModel& opened, const LoadOptions& options, Capability capability,
+                       std::shared_ptr<WeightsLoad> weights) {
+  const auto start = Clock::now();
+  require(opened, capability);
   processor = read_image_processor(opened.checkpoint().files(), opened.checkpoint().folder());
-  model = load_model(*device, opened, model_options(options));
+  ModelOptions loading = model_options(options);
+  loading.weights = std::move(weights);
+  model = load_model(*device, opened, loading);
   seeing = model->sees();
   statistics.weight_bytes = model->weight_bytes();
   statistics.load_seconds = seconds_since(start);
@@ -89,8 +97,7 @@ ImageRequest ImageRunner::request_for(ImageSize size) const {
 }
 
 void ImageRunner::run(std::span<const Image> images, ImageOutput output, bool normalized,
-                      const ImageBatchOptions& options,
-                      const std::function<void(size_t index, std::vector<float> values)>& take) {
+                      const ImageBatchOptions& options, const Take& take) {
   std::vector<std::vector<uint32_t>> batch;
   ImageSize size;
   size_t done = 0;
@@ -106,7 +113,7 @@ void ImageRunner::run(std::span<const Image> images, ImageOutput output, bool no
     statistics.run_seconds += found.run_seconds;
     statistics.predicted_device_bytes = std::max(statistics.predicted_device_bytes,
                                                  statistics.weight_bytes + found.predicted_bytes);
-    for (std::vector<float>& values : found.values) take(done++, std::move(values));
+    for (std::vector<float>& values : found.values) take(done++, std::move(values), size);
     batch.clear();
     if (options.progress) options.progress(done, images.size());
   };
@@ -156,6 +163,25 @@ ImageAttention ImageRunner::attention(const Image& image) {
                          result.heads, tokens);
   result.rollout.assign(arrived.begin() + static_cast<std::ptrdiff_t>(first), arrived.end());
   return result;
+}
+
+ImageExtents ImageRunner::extents() const {
+  const VisionTower& tower = config().tower;
+  const bool projects = config().texts && config().projection > 0;
+  return {.width = projects ? config().projection : tower.width,
+          .state_width = tower.width,
+          .image_width = tower.width_pixels,
+          .image_height = tower.height,
+          .any_size = tower.any_size,
+          .patch = tower.patch,
+          .first_tokens = static_cast<uint32_t>(tower.first_tokens.size()),
+          .layers = tower.layers,
+          .heads = tower.heads,
+          .text_tokens = config().texts ? config().texts->context : 0};
+}
+
+uint64_t ImageRunner::trim() {
+  return trim_memory(*device, [&] { seeing->trim(); });
 }
 
 }  // namespace mulciber

@@ -22,18 +22,26 @@ struct ImageRunner {
   ImageProcessor processor;
   ImageStatistics statistics;
 
-  /// Throws ModelError, before anything is loaded, where the checkpoint lacks the capability.
-  void load(const OpenModel& opened, const LoadOptions& options, Capability capability);
+  /// Throws ModelError where the checkpoint lacks the capability.
+  static void require(const OpenModel& opened, Capability capability);
+  /// Throws as require(), before anything is loaded. weights: ModelOptions::weights.
+  void load(const OpenModel& opened, const LoadOptions& options, Capability capability,
+            std::shared_ptr<WeightsLoad> weights = {});
   const VisionConfig& config() const { return seeing->config(); }
 
   /// Begins the statistics of a call.
   void begin(size_t images);
-  /// Runs all images in batches of one size; `take` gets the values of each image. Returns early
-  /// where the call is cancelled.
+  /// Gets the index and the values of an image, and its size as the model reads it.
+  using Take = std::function<void(size_t index, std::vector<float> values, ImageSize size)>;
+  /// Runs all images in batches of one size; `take` is called for each image. Returns early where
+  /// the call is cancelled.
   void run(std::span<const Image> images, ImageOutput output, bool normalized,
-           const ImageBatchOptions& options,
-           const std::function<void(size_t index, std::vector<float> values)>& take);
+           const ImageBatchOptions& options, const Take& take);
   ImageAttention attention(const Image& image);
+  ImageExtents extents() const;
+  /// Frees programs and activations that are kept for later images. Returns what trim_memory()
+  /// does.
+  uint64_t trim();
   /// The image as the model reads it.
   Image prepared(const Image& image) const;
   ImageRequest request_for(ImageSize size) const;

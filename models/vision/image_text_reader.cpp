@@ -10,6 +10,7 @@
 #include "images/processor.h"
 #include "models/adapters/adapters.h"
 #include "models/core/model_options.h"
+#include "models/core/trim_memory.h"
 #include "models/core/vocabulary_check.h"
 #include "models/families/open_model.h"
 #include "models/generation/decoding.h"
@@ -58,14 +59,17 @@ struct ImageTextReader::Impl {
   ImageProcessor processor;
   ImageStatistics statistics;
 
-  void load(const OpenModel& opened, const LoadOptions& options) {
+  void load(const OpenModel& opened, const LoadOptions& options,
+            std::shared_ptr<WeightsLoad> weights) {
     const auto start = Clock::now();
     opened.require(Capability::kReadImageText);
     const std::string where = opened.checkpoint().path().string();
     tokenizer = opened.tokenizer();
     check_vocabulary(*tokenizer, opened.architecture().extents().vocabulary, where);
     processor = read_image_processor(opened.checkpoint().files(), opened.checkpoint().folder());
-    model = load_model(*device, opened, model_options(options));
+    ModelOptions loading = model_options(options);
+    loading.weights = std::move(weights);
+    model = load_model(*device, opened, loading);
     reader = model->reads();
     if (const uint32_t channels = reader->config().vision.tower.channels; channels != 3)
       throw ModelError(where, fmt::format("reads images of {} channels", channels),
@@ -134,9 +138,13 @@ ImageTextReader::ImageTextReader(std::shared_ptr<Device> device, const std::stri
 
 ImageTextReader::ImageTextReader(std::shared_ptr<Device> device,
                                  std::shared_ptr<const OpenModel> model, const LoadOptions& options)
+    : ImageTextReader(std::move(device), *model, options, nullptr) {}
+
+ImageTextReader::ImageTextReader(std::shared_ptr<Device> device, const OpenModel& model,
+                                 const LoadOptions& options, std::shared_ptr<WeightsLoad> weights)
     : impl_(std::make_unique<Impl>()) {
   impl_->device = given(std::move(device), "ImageTextReader");
-  impl_->load(*model, options);
+  impl_->load(model, options, std::move(weights));
 }
 
 ImageTextReader::~ImageTextReader() = default;
@@ -170,5 +178,9 @@ ImageText ImageTextReader::read(const Image& image, const ImageReadOptions& opti
 
 const ImageStatistics& ImageTextReader::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& ImageTextReader::device() const { return impl_->device; }
+
+uint64_t ImageTextReader::trim() {
+  return trim_memory(*impl_->device, [&] { impl_->reader->trim(); });
+}
 
 }  // namespace mulciber

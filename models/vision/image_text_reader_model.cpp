@@ -110,6 +110,11 @@ ImageTextReaderModel::Seeing& ImageTextReaderModel::seeing(
   return *seeing_;
 }
 
+void ImageTextReaderModel::trim() {
+  texts_.trim();
+  seeing_.reset();
+}
+
 void ImageTextReaderModel::see(std::span<const uint32_t> pixels,
                                const ImageNormalization& normalization) {
   const VisionTower& tower = config_.vision.tower;

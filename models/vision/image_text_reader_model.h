@@ -36,6 +36,8 @@ class ImageTextReaderModel : public Model {
   /// is channel 0. texts() is about this image from then on.
   void see(std::span<const uint32_t> pixels, const ImageNormalization& normalization);
   MemoryTexts& texts() { return texts_; }
+  /// Frees programs and activations that are kept for later images.
+  void trim();
 
  private:
   struct Seeing;

@@ -16,6 +16,7 @@ enum class ImageOutput {
   kMean,       // the mean of the states of its patches
   kProjected,  // the vector in the space shared with texts
   kLogits,     // a logit for each label
+  kStates,     // the state of each token after the last layer
 };
 
 struct ImageRequest {
@@ -53,6 +54,8 @@ class SeeingModel {
   /// Starts one image, to be run in slices. Throws as see(), except for numbers that are not
   /// finite, and DeviceError where it does not fit the device's memory.
   virtual std::unique_ptr<ImagePass> start(const ImageStart& start) = 0;
+  /// Frees programs and activations that are kept for later calls.
+  virtual void trim() = 0;
 };
 
 }  // namespace mulciber

@@ -56,7 +56,7 @@ void VisionModel::forward_images(const NamedArrays& inputs, std::span<const std:
   ProgramBuilder builder(device_, "forward");
   const Tensor states = network_.tower.states(
       builder, buffer.tensor({rows, tower.channels, size.height, size.width}, DataType::kF32),
-      start_of(size), {}, &trace);
+      *start_of(size), {}, &trace);
   {
     const auto scope = builder.layer("result");
     trace.keep(builder, "states", states);
@@ -211,7 +211,7 @@ std::vector<float> VisionModel::attention_maps(const ImageRequest& request) {
   ProgramBuilder builder(device_, "attention");
   const Tensor states = network_.tower.states(
       builder, buffer.tensor({1, request.size.height, request.size.width}, DataType::kU32),
-      start_of(request.size), request.normalization, &trace);
+      *start_of(request.size), request.normalization, &trace);
   builder.keep(states);
   Program program = builder.build();
   upload(device_, buffer.view(), std::as_bytes(std::span(pixels)));

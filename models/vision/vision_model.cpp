@@ -149,18 +149,25 @@ void VisionModel::check_size(ImageSize size) const {
                        : fmt::format("it takes {} by {}", tower.width_pixels, tower.height));
 }
 
-const Tensor& VisionModel::start_of(ImageSize size) {
-  for (const Start& start : starts_)
-    if (start.size == size) return start.tensor;
+std::shared_ptr<const Tensor> VisionModel::start_of(ImageSize size) {
+  for (const auto& start : starts_)
+    if (start->size == size) return {start, &start->tensor};
   const std::vector<float> values = network_.tower.first_states(device_, size);
-  Start start = {
-      .size = size,
-      .buffer = device_.memory().allocate(values.size() * sizeof(float), MemoryUsage::kWeights)};
-  upload(device_, start.buffer.view(), std::as_bytes(std::span(values)));
-  start.tensor = start.buffer.tensor({values.size() / config_.tower.width, config_.tower.width},
-                                     DataType::kF32);
-  starts_.push_back(std::move(start));
-  return starts_.back().tensor;
+  const auto start = std::make_shared<Start>();
+  start->size = size;
+  start->buffer = device_.memory().allocate(values.size() * sizeof(float), MemoryUsage::kWeights);
+  upload(device_, start->buffer.view(), std::as_bytes(std::span(values)));
+  start->tensor = start->buffer.tensor({values.size() / config_.tower.width, config_.tower.width},
+                                       DataType::kF32);
+  starts_.push_back(start);
+  return {start, &start->tensor};
+}
+
+void VisionModel::trim() {
+  programs_.clear();
+  text_programs_.clear();
+  // Running tasks keep the first states that they read.
+  std::erase_if(starts_, [](const auto& start) { return start.use_count() == 1; });
 }
 
 VisionModel::ImagePrograms& VisionModel::programs(const ImageShape& shape) {
@@ -175,7 +182,7 @@ VisionModel::ImagePrograms& VisionModel::programs(const ImageShape& shape) {
                  fmt::format("a batch of {} images of {} by {} pixels", shape.rows,
                              shape.size.width, shape.size.height));
   programs_.push_front(
-      std::make_unique<ImagePrograms>(device_, network_.tower, start_of(shape.size), shape));
+      std::make_unique<ImagePrograms>(device_, network_.tower, *start_of(shape.size), shape));
   return *programs_.front();
 }
 

@@ -36,6 +36,7 @@ class VisionModel : public Model, public SeeingModel {
   double logit_bias() const override { return network_.logit_bias; }
   std::vector<float> attention_maps(const ImageRequest& request) override;
   std::unique_ptr<ImagePass> start(const ImageStart& start) override;
+  void trim() override;
 
  private:
   struct ImageShape;
@@ -48,8 +49,8 @@ class VisionModel : public Model, public SeeingModel {
   uint64_t map_bytes(ImageSize size) const;
   uint64_t tokens_of(ImageSize size) const;
   uint64_t batch_bytes(uint32_t rows, ImageSize size) const;
-  /// The first states of images of a size, on the device.
-  const Tensor& start_of(ImageSize size);
+  /// The first states of images of a size, on the device. They stay while the result is shared.
+  std::shared_ptr<const Tensor> start_of(ImageSize size);
   ImagePrograms& programs(const ImageShape& shape);
   TextPrograms& text_programs(uint32_t rows, uint32_t length);
   void forward_images(const NamedArrays& inputs, std::span<const std::string> wanted,
@@ -71,7 +72,7 @@ class VisionModel : public Model, public SeeingModel {
   uint64_t memory_limit_;
   Weights weights_;
   VisionNetwork network_;
-  std::list<Start> starts_;
+  std::list<std::shared_ptr<const Start>> starts_;
   std::list<std::unique_ptr<ImagePrograms>> programs_;  // most recently used first
   std::list<std::unique_ptr<TextPrograms>> text_programs_;
 };

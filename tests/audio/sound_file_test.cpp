@@ -110,6 +110,21 @@ TEST_CASE("sounds of other rates and of many channels become 16 kHz of one") {
   }
 }
 
+TEST_CASE("samples in memory are resampled as files are") {
+  for (const uint32_t rate : {8000u, 44100u, 48000u}) {
+    INFO(rate);
+    const std::vector<float> samples = resampled(tone(rate, rate), rate, 16000);
+    CHECK(std::abs(static_cast<int>(samples.size()) - 16000) <= 1);
+    CHECK(distance_from_tone(samples, 0) < 1e-4);
+  }
+  CHECK(resampled({}, 48000, 16000).empty());
+  const std::vector<float> same = tone(16000, 100);
+  CHECK(resampled(same, 16000, 16000) == same);
+  for (const uint32_t rate : {0u, 999u, 400'000u})
+    CHECK_THAT(model_error([&] { resampled(same, rate, 16000); }).value_or(""),
+               ContainsSubstring("Hz, 1000 to 384000 Hz are read"));
+}
+
 TEST_CASE("files of no sample and of one are read") {
   CHECK(read_bytes(wav_file({}, 16000)).empty());
   const float one = 0.25f;

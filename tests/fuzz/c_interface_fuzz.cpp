@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "tests/fuzz/c_array_calls.h"
 #include "tests/fuzz/c_completion_calls.h"
 #include "tests/fuzz/c_loading_calls.h"
 #include "tests/fuzz/c_task_calls.h"
@@ -62,6 +63,9 @@ constexpr Call kCalls[] = {
     {"score", CompletionCalls::score},
     {"report", CompletionCalls::report},
     {"batch", CompletionCalls::batch},
+    {"embed_images", ArrayCalls::embed_images},
+    {"attend", ArrayCalls::attend},
+    {"describe", ArrayCalls::describe},
 };
 
 Loaded& loaded() {

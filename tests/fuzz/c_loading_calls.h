@@ -103,14 +103,18 @@ struct LoadingCalls {
     MulciberTranslator* translator = nullptr;
     MulciberGenerator* generator = nullptr;
     MulciberTextEncoder* encoder = nullptr;
+    MulciberImageEncoder* image = nullptr;
     MulciberContext* c = r.context();
-    switch (r.in.byte() % 3) {
+    switch (r.in.byte() % 4) {
       case 0:
         return r.translators.add(
             r.made(mulciber_finish_translator(c, loader, &translator), translator));
       case 1:
         return r.generators.add(
             r.made(mulciber_finish_generator(c, loader, &generator), generator));
+      case 2:
+        return r.image_encoders.add(
+            r.made(mulciber_finish_image_encoder(c, loader, &image), image));
       default:
         return r.text_encoders.add(
             r.made(mulciber_finish_text_encoder(c, loader, &encoder), encoder));

@@ -224,6 +224,8 @@ put("c_interface", "completions", call("generate", *OPTIONS, "The red", [0] * 5)
     call("score", "The", " red", [0] * 14, [1], [0] * 6) + b"".join(call("report", [0] * 12, [which], [0] * 4) for which in range(4)))
 put("c_interface", "embedding", EMBEDDING + FINISH + copy(0, 0, 2) + copy(0, 0, 3) + read(0, 3) + read(0, 0) + call("count", [0] * 5))
 put("c_interface", "image", IMAGE + FINISH + copy(0, 0, 4) + copy(0, 0, 5) + read(0, 4) + read(0, 3) + read(0, 0))
+put("c_interface", "arrays", call("embed_images", [0, 0, 32, 32, 0, 0, 16, 24, 0, 0, 0, 0, 1, 1, 1, 2, 0, 2], [0] * 5) +
+    call("attend", [0] * 90) + call("describe", [0] * 4) + call("describe", [0, 0, 0, 1, 0, 0]) + call("describe", [0, 0, 0, 3, 0, 0, 0]))
 put("c_interface", "loading", call("load", [0, 1] + [0] * 9, [4]) + call("step_load", [0, 25, 0, 0]) + call("finish_load", [0, 0, 1]) +
     call("load", [0] * 12) + call("open_files", [0], "{}", [0, 0, 0], "x", [1, 1, 0, 0, 0, 2, 0]) + call("destroy", [2]))
 put("c_interface", "devices", call("adopt", "", [0, 0, 0]) + call("adopt", "cache", [15, 0, 0]) + call("adopt", "", [10, 0, 0]) +

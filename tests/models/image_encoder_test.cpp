@@ -152,6 +152,42 @@ TEST_CASE("Vectors of images are as long as the model is wide, or of length 1") 
   CHECK(encoder.embed(std::span<const Image>{}).empty());
 }
 
+TEST_CASE("Hidden states are those that embeddings are pooled from") {
+  ImageEncoder encoder(lent_device(), digits_folder());
+  const ImageExtents extents = encoder.extents();
+  CHECK(extents.width == 64);
+  CHECK(extents.state_width == 64);
+  CHECK((extents.image_width == 32 && extents.image_height == 32));
+  CHECK_FALSE(extents.any_size);
+  CHECK(extents.patch == 4);
+  CHECK(extents.first_tokens == 1);
+  CHECK((extents.layers == 4 && extents.heads == 4));
+  CHECK(extents.text_tokens == 0);
+  const std::vector<Image> images = {gradient(40, 30), gradient(9, 70), gradient(32, 32)};
+  const std::vector<ImageStates> found = encoder.states(images, {.batch_images = 2});
+  CHECK(encoder.statistics().batches == 2);
+  REQUIRE(found.size() == 3);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const ImageStates& states = found[i];
+    CHECK(states.complete);
+    CHECK((states.rows == 8 && states.columns == 8));
+    REQUIRE(states.tokens == 65);
+    REQUIRE(states.width == 64);
+    REQUIRE(states.values.size() == size_t{65} * 64);
+    // The class token's state is the embedding, and the mean of the others is the mean embedding.
+    const ImageVector of_class = encoder.embed(images[i]);
+    const ImageVector mean = encoder.embed(images[i], {.pooling = ImagePoolingChoice::kMean});
+    for (size_t column = 0; column < 64; ++column) {
+      CHECK(std::abs(states.values[column] - of_class.values[column]) < 1e-4);
+      double sum = 0;
+      for (size_t token = 1; token < 65; ++token) sum += states.values[token * 64 + column];
+      CHECK(std::abs(sum / 64 - mean.values[column]) < 1e-4);
+    }
+  }
+  std::atomic<bool> cancel{true};
+  CHECK_FALSE(encoder.states(images[0], {.cancel = &cancel}).complete);
+}
+
 TEST_CASE("Images that are none, and models that do something else, are refused") {
   ImageClassifier classifier(lent_device(), digits_folder());
   const auto refusal = [&](const Image& image) {
@@ -192,6 +228,22 @@ TEST_CASE("CLIP and SigLIP say which text fits, with what the reference gives fo
     CHECK(length_of(vectors[i]) == Approx(1).margin(1e-5));
     for (size_t k = 0; k < vectors[i].size(); ++k)
       CHECK(vectors[i][k] == Approx(values[i * vectors[i].size() + k]).margin(1e-4));
+  }
+  // The embeddings are those whose cosines match() scales.
+  CHECK(matcher.extents().width == vectors[0].size());
+  CHECK(matcher.extents().text_tokens == 24);
+  const std::vector<ImageVector> seen = matcher.embed_images(images);
+  REQUIRE(seen.size() == 3);
+  std::vector<double> slopes;
+  for (size_t i = 0; i < 3; ++i) {
+    REQUIRE(seen[i].complete);
+    CHECK(length_of(seen[i].values) == Approx(1).margin(1e-5));
+    const auto cosine = [&](size_t text) {
+      return std::inner_product(seen[i].values.begin(), seen[i].values.end(), vectors[text].begin(),
+                                0.0);
+    };
+    slopes.push_back((found[i].logits[0] - found[i].logits[1]) / (cosine(0) - cosine(1)));
+    CHECK(slopes[i] == Approx(slopes[0]).epsilon(1e-3));
   }
   CHECK_THAT(model_error([&] { (void)matcher.match(images, {}); }).value_or(""),
              ContainsSubstring("texts: are none"));

@@ -7,6 +7,7 @@
 #include "tests/application_destination.h"
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
+#include "tests/small_whisper.h"
 #include "tests/support.h"
 #include "tests/vulkan_application.h"
 
@@ -88,6 +89,64 @@ TEST_CASE("Models that were loaded in slices compute the bits of others, beside 
     CHECK(told == loader.progress().total);
     CHECK(loader.text_encoder().embed(kLoaderText).values ==
           TextEncoder(device, small_encoder()).embed(kLoaderText).values);
+  }
+}
+
+TEST_CASE("Vision models that were loaded in slices compute the bits of others") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  const Image image = read_image((source_dir() / "assets/vit-digits/digit.png").string());
+  {
+    ModelLoader loader(device, open_model(digits()));
+    CHECK(load_steps(loader, 20'000) > 10);
+    CHECK_THROWS_AS(loader.transcriber(), ModelError);
+    CHECK_THROWS_AS(loader.image_text_matcher(), ModelError);
+    ImageEncoder sliced = loader.image_encoder(), whole(device, digits());
+    CHECK(sliced.embed(image).values == whole.embed(image).values);
+    CHECK(sliced.statistics().weight_bytes == whole.statistics().weight_bytes);
+    CHECK_THROWS_AS(loader.image_encoder(), SettingError);  // already taken
+  }
+  {
+    ModelLoader loader(device, open_model(digits()));
+    CHECK_THROWS_AS(loader.image_classifier(), SettingError);  // incomplete
+    load_steps(loader, UINT64_MAX);
+    ImageClassifier sliced = loader.image_classifier(), whole(device, digits());
+    CHECK(sliced.classify(image).logits == whole.classify(image).logits);
+  }
+  {
+    const std::string folder = (source_dir() / "assets/digit-strings").string();
+    const Image line = read_image(folder + "/string.png");
+    ModelLoader loader(device, open_model(folder));
+    load_steps(loader, 20'000);
+    ImageTextReader sliced = loader.image_text_reader(), whole(device, folder);
+    const ImageText found = sliced.read(line);
+    CHECK(found.text == "31977");
+    CHECK(found.log_probability == whole.read(line).log_probability);
+  }
+}
+
+TEST_CASE("CLIP-like and speech models that were loaded in slices compute the bits of others") {
+  if (fixtures_dir().empty()) MULCIBER_SKIP("no reference models (set MULCIBER_FIXTURES)");
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  {
+    const std::string folder = (fixtures_dir() / "models2/siglip").string();
+    ModelLoader loader(device, open_model(folder));
+    load_steps(loader, 20'000);
+    CHECK_THROWS_AS(loader.image_classifier(), ModelError);
+    ImageTextMatcher sliced = loader.image_text_matcher(), whole(device, folder);
+    const std::vector<std::string> texts = {"The red hammer strikes the anvil."};
+    CHECK(sliced.embed_texts(texts) == whole.embed_texts(texts));
+  }
+  {
+    const std::string folder = (fixtures_dir() / "models/whisper").string();
+    ModelLoader loader(device, open_model(folder));
+    load_steps(loader, 20'000);
+    Transcriber sliced = loader.transcriber(), whole(device, folder);
+    const std::vector<float> samples = rising_tone(12000);
+    CHECK(sliced.transcribe(samples, one_search()).text ==
+          whole.transcribe(samples, one_search()).text);
+    CHECK(sliced.sample_rate() == 16000);
   }
 }
 

@@ -163,6 +163,58 @@ TEST_CASE("A split GGUF file is named by any of its parts, each of which is open
   }
 }
 
+TEST_CASE("A description says which class loads a model") {
+  using enum ModelCapability;
+  struct Row {
+    const char* model;
+    std::vector<ModelCapability> expected;
+  };
+  // What a model was trained for comes first.
+  const Row rows[] = {{"tests/data/gemma3", {kContinueText, kEncodeText}},
+                      {"tests/data/marian", {kTranslate}},
+                      {"tests/data/roberta_cls", {kClassifyText, kEncodeText}},
+                      {"assets/vit-digits", {kClassifyImages, kEncodeImages}},
+                      {"assets/digit-strings", {kReadImageText}},
+                      {"tests/data/vision_language/llava", {kContinueText, kSeeImages}}};
+  for (const Row& row : rows) {
+    INFO(row.model);
+    const ModelDescription found = describe(*open_model((source_dir() / row.model).string()));
+    CHECK(found.supported);
+    CHECK(found.capabilities == row.expected);
+    CHECK(found.files == 1);
+  }
+  const fs::path folder = data_dir() / "marian";
+  const ModelDescription marian = describe(*open_model(folder.string()));
+  const Json report = inspect(open_files(folder));
+  CHECK(marian.path == folder.string());
+  CHECK(marian.format == "Hugging Face folder");
+  CHECK(marian.family == "marian");
+  CHECK(marian.model_class == "MarianMTModel");
+  CHECK_FALSE(marian.chat_template);
+  CHECK(marian.tensors == report.at("tensors").size());
+  CHECK(marian.bytes == report.at("totals").at("bytes"));
+  CHECK(marian.parameters == marian.bytes / 4);
+  CHECK(marian.vocabulary == 273);
+  CHECK((marian.encoder_layers > 0 && marian.decoder_layers > 0 && marian.context > 0));
+  CHECK(Json::parse(inspect_json(*open_model(folder.string()))) == report);
+
+  const TemporaryFolder split;
+  write_split_model(split.path());
+  const ModelDescription gguf = describe(*open_model((split.path() / part_name(2)).string()));
+  CHECK(gguf.format == "GGUF file, version 3");
+  CHECK(gguf.family == "qwen3");
+  CHECK(gguf.model_class.empty());
+  CHECK(gguf.chat_template);
+  CHECK(gguf.files == 3);
+
+  const ModelDescription weights = describe(*open_model((folder / "model.safetensors").string()));
+  CHECK(weights.format == "safetensors file");
+  CHECK_FALSE(weights.supported);
+  CHECK(weights.capabilities.empty());
+  CHECK(weights.family.empty());
+  CHECK(weights.parameters == marian.parameters);
+}
+
 TEST_CASE("Models do what their family offers, and nothing else") {
   struct Row {
     const char* model;

@@ -4,47 +4,19 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <numbers>
+#include <optional>
 
 #include "models/loading/open_files.h"
 #include "models/speech/speech_model.h"
 #include "tests/catch.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
+#include "tests/small_whisper.h"
 #include "tests/sound_file.h"
-
-namespace {
 
 using namespace mulciber;
 using namespace mulciber::tests;
 using Catch::Matchers::ContainsSubstring;
-
-std::filesystem::path whisper_folder() {
-  const std::filesystem::path fixtures = fixtures_dir();
-  return fixtures.empty() ? fixtures : fixtures / "models/whisper";
-}
-
-/// A tone of rising pitch, so that no window is like another.
-std::vector<float> rising_tone(size_t count) {
-  std::vector<float> samples(count);
-  for (size_t i = 0; i < count; ++i) {
-    const double t = static_cast<double>(i) / 16000;
-    samples[i] = static_cast<float>(0.3 * std::sin(2 * std::numbers::pi * (200 + 300 * t) * t));
-  }
-  return samples;
-}
-
-/// Options for a single search at temperature 0, whose text is always accepted: the small model
-/// knows no language.
-TranscribeOptions one_search(uint32_t beams = 1) {
-  return {.language = "en",
-          .beams = beams,
-          .temperatures = {0},
-          .most_compression = 1e9,
-          .least_log_probability = -1e9};
-}
-
-}  // namespace
 
 TEST_CASE("sounds become transcripts, window by window") {
   if (whisper_folder().empty()) MULCIBER_SKIP("no reference models (set MULCIBER_FIXTURES)");
@@ -80,6 +52,7 @@ TEST_CASE("sounds become transcripts, window by window") {
     CHECK(segment.end > segment.start);
     double before = segment.start;
     for (const TranscribedWord& word : segment.words) {
+      CHECK((word.probability > 0 && word.probability <= 1));
       CHECK(word.start >= before);
       CHECK(word.end >= word.start);
       CHECK(word.end <= segment.end + 1e-9);
@@ -102,12 +75,29 @@ TEST_CASE("sounds become transcripts, window by window") {
   file.resize(file.size() - 32000);
   const auto cut = write_file(folder.path() / "cut.wav", file);
   CHECK(transcriber.transcribe_file(cut.string(), one_search()).missing_seconds == 0.5);
+  const auto bytes = std::as_bytes(std::span(file));
+  const Transcript of_bytes = transcriber.transcribe_file(bytes, "the tone", one_search());
+  CHECK(of_bytes.missing_seconds == 0.5);
+  CHECK(of_bytes.seconds == 2);
+  CHECK_THAT(
+      model_error([&] { transcriber.transcribe_file(bytes.first(44), "the tone"); }).value_or(""),
+      ContainsSubstring("the tone: is cut short"));
   // Without a given language the first window decides it.
   TranscribeOptions open = one_search();
   open.language.clear();
   const Transcript detected = transcriber.transcribe(samples, open);
   CHECK((detected.language == "en" || detected.language == "de"));
   CHECK(detected.language_probability >= 0.5);
+  std::vector<SpokenLanguage> told;
+  open.on_language = [&](const SpokenLanguage& language, double seconds) {
+    told.push_back(language);
+    CHECK(seconds == 2.5);
+  };
+  open.on_segment = [&](const TranscriptSegment&) { CHECK(told.size() == 1); };
+  transcriber.transcribe(samples, open);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].language == detected.language);
+  CHECK(told[0].probability == detected.language_probability);
   // Where the text is improbable a higher temperature is tried, and the same seed gives the same
   // text.
   TranscribeOptions drawn = one_search();
@@ -117,6 +107,53 @@ TEST_CASE("sounds become transcripts, window by window") {
   const Transcript once = transcriber.transcribe(samples, drawn);
   CHECK(transcriber.statistics().fallbacks == 3);
   CHECK(transcriber.transcribe(samples, drawn).text == once.text);
+}
+
+TEST_CASE("the languages of a sound are those that its transcript begins with") {
+  if (whisper_folder().empty()) MULCIBER_SKIP("no reference models (set MULCIBER_FIXTURES)");
+  Transcriber transcriber(shared_handle(), whisper_folder().string());
+  TranscribeOptions options = one_search();
+  options.language.clear();
+  for (const size_t count : {size_t{1}, size_t{12000}, size_t{16000}}) {
+    INFO(count << " samples");
+    const std::vector<float> samples = rising_tone(count);
+    const std::vector<SpokenLanguage> found = transcriber.detect_language(samples);
+    REQUIRE(found.size() == 2);
+    CHECK(std::abs(found[0].probability + found[1].probability - 1) < 1e-6);
+    CHECK(found[0].probability >= found[1].probability);
+    const Transcript transcript = transcriber.transcribe(samples, options);
+    CHECK(transcript.language == found[0].language);
+    CHECK(transcript.language_probability == found[0].probability);
+  }
+  // The first window decides.
+  const std::vector<float> whole = rising_tone(40000);
+  const auto first = transcriber.detect_language(whole);
+  CHECK(transcriber.detect_language(std::span(whole).first(16000))[0].probability ==
+        first[0].probability);
+  CHECK_THAT(model_error([&] { transcriber.detect_language({}); }).value_or(""),
+             ContainsSubstring("has no samples"));
+}
+
+TEST_CASE("samples of other rates are resampled") {
+  if (whisper_folder().empty()) MULCIBER_SKIP("no reference models (set MULCIBER_FIXTURES)");
+  Transcriber transcriber(shared_handle(), whisper_folder().string());
+  TranscribeOptions options = one_search();
+  options.sample_rate = 999;
+  const auto refusal =
+      model_error([&] { transcriber.transcribe(rising_tone(100), options); }).value_or("");
+  if (refusal.find("made without") != std::string::npos)
+    MULCIBER_SKIP("built without libsamplerate");
+  CHECK_THAT(refusal, ContainsSubstring("999 Hz"));
+  options.sample_rate = 48000;
+  const Transcript found = transcriber.transcribe(rising_tone(72000, 48000), options);
+  CHECK(found.complete);
+  CHECK(std::abs(found.seconds - 1.5) < 1e-3);
+  options.sample_rate = 16000;
+  CHECK(transcriber.transcribe(rising_tone(24000), options).text ==
+        transcriber.transcribe(rising_tone(24000), one_search()).text);
+  const auto languages = transcriber.detect_language(rising_tone(36000, 48000), 48000);
+  const auto same = transcriber.detect_language(rising_tone(12000));
+  CHECK(std::abs(languages[0].probability - same[0].probability) < 0.05);
 }
 
 TEST_CASE("maps say where in the sound each token came from") {
@@ -174,6 +211,13 @@ TEST_CASE("a prompt in one pass gives what its tokens give one by one") {
   }
   take(wanted, speech.step(next, parents));
   take(wanted, speech.step(next, turned));
+  // A full pass has the same logits behind every token.
+  std::vector<float> logits;
+  speech.cross_attention(ids, &logits);
+  REQUIRE(logits.size() == ids.size() * config.vocabulary);
+  for (size_t i = 0; i < ids.size(); ++i)
+    for (size_t k = 0; k < config.vocabulary; ++k)
+      CHECK(std::abs(double{logits[i * config.vocabulary + k]} - double{wanted[i][k]}) < 1e-4);
   speech.begin(3);
   const std::span<const float> both = speech.prompt(ids, 0);
   take(found, both.subspan(config.vocabulary));

@@ -1,14 +1,37 @@
 // Lifetimes: memory that an application takes back from a loaded model, and owners that are
 // destroyed first.
+#include "mulciber/attention.h"
 #include "mulciber/embedding.h"
+#include "mulciber/graph_attention.h"
+#include "mulciber/image_task.h"
+#include "mulciber/image_text_reader.h"
 #include "runtime/device.h"
 #include "tests/catch.h"
 #include "tests/small_decoder.h"
+#include "tests/small_whisper.h"
 #include "tests/support.h"
 #include "tests/vulkan_application.h"
 
 using namespace mulciber;
 using namespace mulciber::tests;
+
+namespace {
+
+/// Checks that what `compute` allocates is gone once the object is trimmed, and that it computes
+/// the same again.
+template <typename Object, typename Compute>
+void check_trimmed(Device& device, Object& object, const Compute& compute) {
+  const uint64_t before = device.memory().used();
+  const auto found = compute();
+  CHECK(device.memory().used() > before);
+  const uint64_t reserved = device.memory().reserved();
+  const uint64_t freed = object.trim();
+  CHECK(device.memory().reserved() == reserved - freed);
+  CHECK(device.memory().used() == before);
+  CHECK(compute() == found);
+}
+
+}  // namespace
 
 TEST_CASE("A trimmed translator holds what it held when it was loaded, and goes on") {
   VulkanApplication application;
@@ -41,6 +64,65 @@ TEST_CASE("A trimmed translator holds what it held when it was loaded, and goes 
   CHECK(search.result().score == whole.score);
   CHECK(translator.translate(text, {.beams = 8, .attention = true}).attention->cross ==
         whole.attention->cross);
+}
+
+TEST_CASE("A trimmed image encoder holds what it held when it was loaded, and its tasks go on") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  ImageEncoder encoder(device, digits());
+  const uint64_t loaded = device->memory().used();
+  const Image image = {9, 7, std::vector<uint8_t>(size_t{9} * 7 * 3, 90)};
+  const ImageVector whole = encoder.embed(image);
+  CHECK(device->memory().used() > loaded);
+  const uint64_t reserved = device->memory().reserved();
+  const uint64_t freed = encoder.trim();
+  CHECK(freed > 0);
+  CHECK(device->memory().reserved() == reserved - freed);
+  CHECK(device->memory().used() == loaded);
+
+  // A running task keeps what it reads.
+  ImageTask task(encoder, image);
+  task.step(1);
+  encoder.trim();
+  CHECK(device->memory().used() > loaded);
+  while (!task.done()) {
+    task.step(5000);
+    task.wait();
+  }
+  CHECK(task.result().values == whole.values);
+  CHECK(encoder.embed(image).values == whole.values);
+}
+
+TEST_CASE("Trimmed readers and attentions hold what they held, and compute the same") {
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  ImageTextReader reader(device, (source_dir() / "assets/digit-strings").string());
+  const Image image = read_image((source_dir() / "assets/digit-strings/string.png").string());
+  check_trimmed(*device, reader,
+                [&] { return reader.read(image, {.beams = 2, .attention = true}).maps; });
+
+  const FloatArray x = {{1, 3, 4}, {1, 0, 0, 2, 0, 1, 0, 1, 2, 0, 1, 0}};
+  Attention attention(device,
+                      {.heads = 2, .query = Projection{{{4, 4}, std::vector<float>(16, 0.5f)}}});
+  check_trimmed(*device, attention,
+                [&] { return attention({.queries = x, .keys = x, .values = x}).output.values; });
+  const FloatArray nodes = {{3, 2}, {1, 0, 0, 2, 1, 1}};
+  GraphAttentionLayer layer(
+      device,
+      {.query = {{{2, 2}, {1, 0, 0, 1}}}, .key = {{{2, 2}, {0, 1, 1, 0}}}, .score_vector = {1, 1}},
+      make_graph(3, {{0, 1}, {1, 2}, {2, 0}}));
+  check_trimmed(*device, layer, [&] { return layer(nodes).output.values; });
+}
+
+TEST_CASE("A trimmed transcriber holds what it held, and hears the same") {
+  if (whisper_folder().empty()) MULCIBER_SKIP("no reference models (set MULCIBER_FIXTURES)");
+  VulkanApplication application;
+  const auto device = adopt_device(application.lent());
+  Transcriber transcriber(device, whisper_folder().string());
+  TranscribeOptions options = one_search(2);
+  options.word_times = true;
+  check_trimmed(*device, transcriber,
+                [&] { return transcriber.transcribe(rising_tone(20000), options).text; });
 }
 
 TEST_CASE("Tasks go on when their model and device were let go of") {

@@ -4,7 +4,12 @@
 #define MULCIBER_C_LOADER_H
 
 #include "mulciber/c/adapter.h"
+#include "mulciber/c/image_classifier.h"
+#include "mulciber/c/image_encoder.h"
+#include "mulciber/c/image_text_matcher.h"
+#include "mulciber/c/image_text_reader.h"
 #include "mulciber/c/model.h"
+#include "mulciber/c/transcriber.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +45,21 @@ MULCIBER_API MulciberStatus mulciber_finish_generator(MulciberContext* context,
 MULCIBER_API MulciberStatus mulciber_finish_text_encoder(MulciberContext* context,
                                                          MulciberLoader* loader,
                                                          MulciberTextEncoder** encoder);
+MULCIBER_API MulciberStatus mulciber_finish_image_encoder(MulciberContext* context,
+                                                          MulciberLoader* loader,
+                                                          MulciberImageEncoder** encoder);
+MULCIBER_API MulciberStatus mulciber_finish_image_classifier(MulciberContext* context,
+                                                             MulciberLoader* loader,
+                                                             MulciberImageClassifier** classifier);
+MULCIBER_API MulciberStatus mulciber_finish_image_text_matcher(MulciberContext* context,
+                                                               MulciberLoader* loader,
+                                                               MulciberImageTextMatcher** matcher);
+MULCIBER_API MulciberStatus mulciber_finish_image_text_reader(MulciberContext* context,
+                                                              MulciberLoader* loader,
+                                                              MulciberImageTextReader** reader);
+MULCIBER_API MulciberStatus mulciber_finish_transcriber(MulciberContext* context,
+                                                        MulciberLoader* loader,
+                                                        MulciberTranscriber** transcriber);
 
 /* Cancels an incomplete load and frees its device memory. */
 MULCIBER_API void mulciber_destroy_loader(MulciberLoader* loader);

@@ -4,6 +4,7 @@
 
 #include "mulciber/c/adapter.h"
 #include "mulciber/c/context.h"
+#include "mulciber/c/result.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +32,59 @@ typedef struct MulciberFile {
 MULCIBER_API MulciberStatus mulciber_open_model_files(MulciberContext* context, const char* name,
                                                       uint32_t count, const MulciberFile* files,
                                                       MulciberModel** model);
+
+/* What a model can do, and the function that loads it for that. */
+typedef enum MulciberCapability {
+  MULCIBER_CAPABILITY_CONTINUE_TEXT = 0,    /* mulciber_load_generator */
+  MULCIBER_CAPABILITY_TRANSLATE = 1,        /* mulciber_load_translator */
+  MULCIBER_CAPABILITY_REWRITE_TEXT = 2,     /* mulciber_load_translator, for other tasks */
+  MULCIBER_CAPABILITY_ENCODE_TEXT = 3,      /* mulciber_load_text_encoder */
+  MULCIBER_CAPABILITY_CLASSIFY_TEXT = 4,    /* Classifier in mulciber/text_encoder.h */
+  MULCIBER_CAPABILITY_ANSWER = 5,           /* PassageReader in mulciber/text_encoder.h */
+  MULCIBER_CAPABILITY_ENCODE_IMAGES = 6,    /* mulciber_load_image_encoder */
+  MULCIBER_CAPABILITY_CLASSIFY_IMAGES = 7,  /* mulciber_load_image_classifier */
+  MULCIBER_CAPABILITY_MATCH = 8,            /* mulciber_load_image_text_matcher */
+  MULCIBER_CAPABILITY_TRANSCRIBE = 9,       /* mulciber_load_transcriber */
+  MULCIBER_CAPABILITY_READ_IMAGE_TEXT = 10, /* mulciber_load_image_text_reader */
+  MULCIBER_CAPABILITY_SEE_IMAGES = 11,      /* mulciber_load_generator, images in prompts */
+  MULCIBER_CAPABILITY_MAX = 0x7fffffff
+} MulciberCapability;
+
+/* A model by its files. */
+typedef struct MulciberModelReport {
+  uint32_t size;
+  MulciberBool supported; /* the library has the family */
+  const char* path;
+  const char* format;      /* "Hugging Face folder", "GGUF file, version 3", "safetensors file" */
+  const char* family;      /* model_type of config.json, or general.architecture; may be "" */
+  const char* model_class; /* the class that wrote config.json: "BertModel"; may be "" */
+  /* Capabilities, none unless it is supported. What it was trained for comes first: a classifier
+   * can classify and encode. */
+  const MulciberCapability* capabilities;
+  uint32_t capability_count;
+  MulciberBool chat_template;
+  uint32_t files, tensors; /* files that hold weights */
+  uint64_t parameters;     /* elements of all tensors */
+  uint64_t bytes;          /* of all tensors, in the files */
+  /* Sizes; 0: the model has no such part, or is not supported. */
+  uint32_t vocabulary; /* ids that the model's output texts consist of */
+  uint32_t context;    /* tokens of the longest text */
+  uint32_t encoder_layers, encoder_heads;
+  uint32_t decoder_layers, decoder_heads;
+} MulciberModelReport;
+
+/* Describes a model, so that a program can choose the function that loads it; no device is needed.
+ * The returned pointers are valid until the model is described again or destroyed.
+ * MULCIBER_ERROR_MODEL when the configuration of a supported family is invalid. */
+MULCIBER_API MulciberStatus mulciber_describe_model(MulciberContext* context,
+                                                    const MulciberModel* model,
+                                                    MulciberModelReport* report);
+
+/* Gives the report that `mulciber inspect --json` prints: hyperparameters, tensors, tokenizer and
+ * more. */
+MULCIBER_API MulciberStatus mulciber_inspect_model(MulciberContext* context,
+                                                   const MulciberModel* model,
+                                                   MulciberResult** result, const char** json);
 
 typedef enum MulciberKeyValueStorage {
   MULCIBER_KEY_VALUES_F16 = 0,

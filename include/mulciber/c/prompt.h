@@ -3,7 +3,7 @@
 #define MULCIBER_C_PROMPT_H
 
 #include "mulciber/c/generator.h"
-#include "mulciber/c/image_encoder.h"
+#include "mulciber/c/image.h"
 #include "mulciber/c/result.h"
 
 #ifdef __cplusplus
