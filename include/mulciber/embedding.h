@@ -152,6 +152,9 @@ class MULCIBER_API FrameTask {
   FrameStep step(double budget_us, const FrameSemaphores& semaphores = {});
   /// Waits for the slices that step() submitted, and reads their results.
   void wait();
+  /// Waits for at most `timeout_ns` nanoseconds; 0 only looks. Returns whether they have ended, and
+  /// reads the results of those that have.
+  bool wait(uint64_t timeout_ns);
 
   /// True when nothing is left to do and every slice has ended.
   bool done() const;
