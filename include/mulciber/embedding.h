@@ -178,6 +178,9 @@ class MULCIBER_API TranslationTask : public FrameTask {
   /// Throws as Translator::translate(). options.attention and options.cancel are ignored.
   TranslationTask(Translator& translator, const std::string& text,
                   const TranslateOptions& options = {});
+  /// Takes ids of a source, as Translator::translate_ids() does.
+  TranslationTask(Translator& translator, const std::vector<uint32_t>& source_ids,
+                  const TranslateOptions& options = {});
   ~TranslationTask() override;
 
   /// Decode steps that have ended. text(), so_far() and beams() may change with each step, earlier
