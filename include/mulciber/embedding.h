@@ -278,7 +278,7 @@ class MULCIBER_API AttentionTask : public FrameTask {
 /// stay on the device until the task is destroyed. An encoder can have several tasks at once.
 class MULCIBER_API EmbeddingTask : public FrameTask {
  public:
-  /// Throws as TextEncoder::embed().
+  /// Throws as TextEncoder::embed(), and SettingError for options.dimensions.
   EmbeddingTask(TextEncoder& encoder, const std::string& text, const EmbedOptions& options = {});
   /// Takes token embeddings instead of a text: rows of TextEncoder::embedding_width() floats, those
   /// of special tokens included. Position and type embeddings (type 0) are added to them as to rows
