@@ -242,6 +242,7 @@ uint64_t BatchTranslator::submit(TranslationRequest request) {
   text->request = std::move(request);
   const TranslateOptions& options = text->request.options;
   text->settings = impl_->translator->settings(options);
+  impl_->translator->check_head_masks(options.head_masks);
   std::vector<Translation> results(1);
   const std::vector<uint32_t>& ids = text->request.source_ids;
   const std::vector<std::vector<uint32_t>> sources =

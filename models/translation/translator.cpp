@@ -88,6 +88,21 @@ GenerationSettings Translator::Impl::settings(const TranslateOptions& options) c
   return settings;
 }
 
+void Translator::Impl::check_head_masks(const HeadMasks& masks) const {
+  const auto check = [](const std::vector<float>& factors, uint32_t layers, uint32_t heads,
+                        const char* name) {
+    if (factors.empty() || factors.size() == size_t{layers} * heads) return;
+    throw ModelError(fmt::format("{} head mask", name),
+                     fmt::format("has {} factors, the model has {} heads in all its layers",
+                                 factors.size(), layers * heads),
+                     "");
+  };
+  const Extents extents = model->extents();
+  check(masks.encoder, extents.encoder_layers, extents.encoder_heads, "encoder");
+  check(masks.decoder, extents.decoder_layers, extents.decoder_heads, "decoder");
+  check(masks.cross, extents.cross_layers, extents.cross_heads, "cross");
+}
+
 Alternative Translator::Impl::alternative(const Hypothesis& hypothesis) const {
   return {.text = text_of_ids(*tokenizers.target, hypothesis.ids),
           .score = hypothesis.score,

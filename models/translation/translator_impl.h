@@ -40,6 +40,8 @@ struct Translator::Impl {
   void load(const OpenModel& opened, const LoadOptions& options,
             std::shared_ptr<WeightsLoad> weights = {});
   GenerationSettings settings(const TranslateOptions& options) const;
+  /// Throws ModelError where there are not as many factors as heads.
+  void check_head_masks(const HeadMasks& masks) const;
   /// Source ids of every text, none for a text without tokens, whose result is complete. Throws
   /// ModelError for texts that are too long, and for unknown languages.
   std::vector<std::vector<uint32_t>> tokenize(std::span<const std::string> texts,
