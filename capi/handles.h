@@ -30,6 +30,7 @@ struct MulciberModel {
 };
 struct MulciberTranslator {
   mulciber::Translator translator;
+  mutable std::shared_ptr<const void> described = {};  // texts of its last report
 };
 struct MulciberGenerator {
   mulciber::TextGenerator generator;

@@ -272,15 +272,6 @@ inline ApplicationBuffer application_buffer(const MulciberApplicationBuffer* fro
   return result;
 }
 
-inline TranslateOptions translate_options(const MulciberTranslateInfo* from) {
-  TranslateOptions options;
-  if (!from) return options;
-  const auto info = of_any_version(from, "MulciberTranslateInfo");
-  if (info.beams > 0) options.beams = info.beams;
-  if (info.max_new_tokens > 0) options.max_new_tokens = info.max_new_tokens;
-  return options;
-}
-
 inline FrameSemaphores frame_semaphores(const MulciberSemaphores* from) {
   FrameSemaphores result;
   if (!from) return result;

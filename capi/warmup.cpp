@@ -3,6 +3,7 @@
 
 #include "capi/handles.h"
 #include "capi/structures.h"
+#include "capi/translate_options.h"
 #include "mulciber/model_loader.h"
 
 struct MulciberWarmup {
@@ -18,8 +19,9 @@ MulciberStatus mulciber_warm_translator(MulciberContext* context,
                                         MulciberWarmup** warmup) {
   return guarded(context, [&] {
     given_to(warmup, "warmup") = nullptr;
-    *warmup = new MulciberWarmup{PipelineWarmup(given_to(translator, "translator").translator,
-                                                translate_options(info), source_tokens)};
+    *warmup = new MulciberWarmup{PipelineWarmup(
+        given_to(translator, "translator").translator,
+        search_options(optional_of_any_version(info, "MulciberTranslateInfo")), source_tokens)};
   });
 }
 

@@ -25,7 +25,7 @@ std::vector<std::vector<uint32_t>> ids_of_texts(const Translator& translator) {
   return ids;
 }
 
-void check_same(const Translation& found, const Translation& expected) {
+void check_same_translation(const Translation& found, const Translation& expected) {
   CHECK(found.complete);
   CHECK(found.text == expected.text);
   CHECK(found.score == expected.score);
@@ -45,7 +45,7 @@ TEST_CASE("Ids of sources have the translations of their texts") {
   const std::vector<Translation> expected = translator.translate(kIdTexts, options),
                                  found = translator.translate_ids(ids, options);
   REQUIRE(found.size() == kIdTexts.size());
-  for (size_t i = 0; i < found.size(); ++i) check_same(found[i], expected[i]);
+  for (size_t i = 0; i < found.size(); ++i) check_same_translation(found[i], expected[i]);
   CHECK(translator.statistics().source_tokens == ids[0].size() + ids[2].size());
 
   TranslationTask task(translator, ids[0], options), twin(translator, kIdTexts[0], options);
@@ -55,7 +55,7 @@ TEST_CASE("Ids of sources have the translations of their texts") {
       one->wait();
     }
   }
-  check_same(task.result(), twin.result());
+  check_same_translation(task.result(), twin.result());
 
   BatchTranslator batch(translator, {.slots = 2});
   std::vector<Translation> ended;
@@ -69,7 +69,7 @@ TEST_CASE("Ids of sources have the translations of their texts") {
   submit({.text = kIdTexts[0]});
   submit({.source_ids = ids[0]});
   REQUIRE(ended.size() == 2);
-  check_same(ended[1], ended[0]);
+  check_same_translation(ended[1], ended[0]);
 }
 
 TEST_CASE("Ids that a model cannot translate are refused with the number of their text") {
@@ -124,8 +124,8 @@ TEST_CASE("Language tokens are among the ids of a source, and are known by name"
       translator.token_ids(kIdTexts[0], TranslationSide::kSource, german);
   CHECK(ids.front() == 270);
   CHECK(translator.tokens_of(ids).front() == ">>deu<<");
-  check_same(translator.translate_ids({&ids, 1}).front(),
-             translator.translate(kIdTexts[0], german));
+  check_same_translation(translator.translate_ids({&ids, 1}).front(),
+                         translator.translate(kIdTexts[0], german));
   CHECK_THAT(model_error([&] {
                translator.translate_ids({&ids, 1}, german);
              }).value_or("no error"),
