@@ -41,6 +41,7 @@ struct MulciberGrammar {
 };
 struct MulciberTextEncoder {
   mulciber::TextEncoder encoder;
+  mutable std::shared_ptr<const void> described = {};  // texts of its last report
 };
 struct MulciberTask {
   std::unique_ptr<mulciber::FrameTask> task;

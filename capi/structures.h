@@ -200,15 +200,6 @@ inline MulciberTask* completion_task(MulciberGenerator& generator,
   return kept.release();
 }
 
-inline EmbedOptions embed_options(const MulciberEmbedInfo* from) {
-  EmbedOptions options;
-  if (!from) return options;
-  const auto info = of_any_version(from, "MulciberEmbedInfo");
-  options.batch.truncate = info.refuse_long == 0;
-  if (info.prompt) options.prompt = info.prompt;
-  return options;
-}
-
 /// No value for numbers that are no MulciberAttentionKind.
 inline std::optional<AttentionKind> known_attention_kind(MulciberAttentionKind kind) {
   switch (kind) {

@@ -1,6 +1,7 @@
 // C functions for pipelines that are compiled ahead.
 #include "mulciber/c/warmup.h"
 
+#include "capi/embed_options.h"
 #include "capi/handles.h"
 #include "capi/structures.h"
 #include "capi/translate_options.h"
@@ -39,8 +40,9 @@ MulciberStatus mulciber_warm_text_encoder(MulciberContext* context,
                                           MulciberWarmup** warmup) {
   return guarded(context, [&] {
     given_to(warmup, "warmup") = nullptr;
-    *warmup = new MulciberWarmup{
-        PipelineWarmup(given_to(encoder, "encoder").encoder, embed_options(info), tokens)};
+    *warmup = new MulciberWarmup{PipelineWarmup(
+        given_to(encoder, "encoder").encoder,
+        embedding_task_options(optional_of_any_version(info, "MulciberEmbedInfo")), tokens)};
   });
 }
 
