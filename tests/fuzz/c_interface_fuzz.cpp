@@ -13,6 +13,7 @@
 #include "mulciber/device.h"
 #include "tests/fuzz/c_loading_calls.h"
 #include "tests/fuzz/c_task_calls.h"
+#include "tests/fuzz/c_text_calls.h"
 
 using namespace mulciber::fuzz;
 
@@ -56,6 +57,15 @@ constexpr Call kCalls[] = {
     {"prewarm", LoadingCalls::prewarm},
     {"trim", LoadingCalls::trim},
     {"destroy", LoadingCalls::destroy},
+    {"wait_for", TaskCalls::wait_for},
+    {"run", TaskCalls::run},
+    {"translate", TextCalls::translate},
+    {"score", TextCalls::score},
+    {"tokens", TextCalls::tokens},
+    {"batch", TextCalls::batch},
+    {"embed_texts", TextCalls::embed_texts},
+    {"describe", TextCalls::describe},
+    {"trim_encoder", TextCalls::trim_encoder},
 };
 
 Loaded& loaded() {

@@ -221,6 +221,9 @@ put("c_interface", "embedding", EMBEDDING + FINISH + copy(0, 0, 2) + copy(0, 0, 
 put("c_interface", "image", IMAGE + FINISH + copy(0, 0, 4) + copy(0, 0, 5) + read(0, 4) + read(0, 3) + read(0, 0))
 put("c_interface", "loading", call("load", [0, 1] + [0] * 8, [4]) + call("step_load", [0, 25, 0, 0]) + call("finish_load", [0, 0, 1]) +
     call("load", [0] * 11) + call("open_files", [0], "{}", [0, 0, 0], "x", [1, 1, 0, 0, 0, 2, 0]) + call("destroy", [2]))
+put("c_interface", "texts", call("translate", [0], "iron", "", [0] * 15, [1, 0, 0]) + call("score", [0, 0], "iron", "The", [0] * 3, [2, 0, 0]) +
+    call("tokens", [0], "iron", [0] * 20) + call("embed_texts", [0], "iron", "A", [0] * 14, [2, 0, 0, 0]) + call("describe", [0] * 9) +
+    TRANSLATION + call("run", [0] * 4) + call("wait_for", [0] * 4))
 put("c_interface", "devices", call("adopt", "", [0, 0, 0]) + call("adopt", "cache", [15, 0, 0]) + call("adopt", "", [10, 0, 0]) +
     b"".join(call("ask", [0] * 12, [which], [0] * 5) for which in range(4)) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
 
