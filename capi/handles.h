@@ -31,6 +31,7 @@ struct MulciberModel {
 };
 struct MulciberTranslator {
   mulciber::Translator translator;
+  mutable std::shared_ptr<const void> described = {};  // texts of its last report
 };
 struct MulciberGenerator {
   mulciber::TextGenerator generator;
@@ -42,6 +43,7 @@ struct MulciberGrammar {
 };
 struct MulciberTextEncoder {
   mulciber::TextEncoder encoder;
+  mutable std::shared_ptr<const void> described = {};  // texts of its last report
 };
 struct MulciberTask {
   std::unique_ptr<mulciber::FrameTask> task;

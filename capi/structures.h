@@ -194,15 +194,6 @@ inline GeneratorOptions generator_options(const MulciberLoadInfo& info) {
   return options;
 }
 
-inline EmbedOptions embed_options(const MulciberEmbedInfo* from) {
-  EmbedOptions options;
-  if (!from) return options;
-  const auto info = of_any_version(from, "MulciberEmbedInfo");
-  options.batch.truncate = info.refuse_long == 0;
-  if (info.prompt) options.prompt = info.prompt;
-  return options;
-}
-
 /// No value for numbers that are no MulciberAttentionKind.
 inline std::optional<AttentionKind> known_attention_kind(MulciberAttentionKind kind) {
   switch (kind) {
@@ -264,15 +255,6 @@ inline ApplicationBuffer application_buffer(const MulciberApplicationBuffer* fro
   if (buffer.stages != 0) result.stages = buffer.stages, result.accesses = buffer.accesses;
   if (buffer.changes_family) result.queue_family = buffer.queue_family;
   return result;
-}
-
-inline TranslateOptions translate_options(const MulciberTranslateInfo* from) {
-  TranslateOptions options;
-  if (!from) return options;
-  const auto info = of_any_version(from, "MulciberTranslateInfo");
-  if (info.beams > 0) options.beams = info.beams;
-  if (info.max_new_tokens > 0) options.max_new_tokens = info.max_new_tokens;
-  return options;
 }
 
 inline FrameSemaphores frame_semaphores(const MulciberSemaphores* from) {

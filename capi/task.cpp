@@ -47,6 +47,25 @@ MulciberStatus mulciber_wait(MulciberContext* context, MulciberTask* task) {
   return guarded(context, [&] { given_to(task, "task").task->wait(); });
 }
 
+MulciberStatus mulciber_wait_for(MulciberContext* context, MulciberTask* task, uint64_t timeout_ns,
+                                 MulciberBool* ended) {
+  return guarded(context, [&] {
+    given_to(ended, "ended") = 0;
+    *ended = given_to(task, "task").task->wait(timeout_ns);
+  });
+}
+
+MulciberStatus mulciber_run(MulciberContext* context, MulciberTask* task, double budget_us,
+                            MulciberBool* done) {
+  return guarded(context, [&] {
+    given_to(done, "done") = 0;
+    FrameTask& of = *given_to(task, "task").task;
+    of.step(budget_us);
+    of.wait();
+    *done = of.done();
+  });
+}
+
 MulciberBool mulciber_is_done(const MulciberTask* task) { return !task || task->task->done(); }
 
 void mulciber_cancel(MulciberTask* task) {

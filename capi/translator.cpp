@@ -2,7 +2,11 @@
 #include "mulciber/c/translator.h"
 
 #include "capi/handles.h"
+#include "capi/result.h"
+#include "capi/shown_translations.h"
 #include "capi/structures.h"
+#include "capi/texts_and_ids.h"
+#include "capi/translate_options.h"
 
 namespace mulciber::c {
 namespace {
@@ -11,6 +15,16 @@ struct ShownBeams {
   std::vector<Beam> found;
   std::vector<MulciberBeam> list;
 };
+
+struct DescribedTranslator {
+  std::string start_token;
+  std::vector<std::string> languages;
+  std::vector<const char*> language_list;
+};
+
+MulciberTranslateInfo translate_info(const MulciberTranslateInfo* from) {
+  return optional_of_any_version(from, "MulciberTranslateInfo");
+}
 
 }  // namespace
 }  // namespace mulciber::c
@@ -35,14 +49,100 @@ MulciberStatus mulciber_trim(MulciberContext* context, MulciberTranslator* trans
   return guarded(context, [&] { given_to(translator, "translator").translator.trim(); });
 }
 
+MulciberStatus mulciber_describe_translator(MulciberContext* context,
+                                            const MulciberTranslator* translator,
+                                            MulciberTranslatorReport* report) {
+  return guarded(context, [&] {
+    give(report, "MulciberTranslatorReport", [&](MulciberTranslatorReport& to) {
+      const MulciberTranslator& of = given_to(translator, "translator");
+      auto described = std::make_shared<DescribedTranslator>();
+      described->start_token = of.translator.start_token();
+      described->languages = of.translator.languages();
+      described->language_list = text_pointers(described->languages);
+      const ModelExtents extents = of.translator.extents();
+      to.max_source_tokens = of.translator.max_source_tokens();
+      to.encoder_layers = extents.encoder_layers;
+      to.encoder_heads = extents.encoder_heads;
+      to.decoder_layers = extents.decoder_layers;
+      to.decoder_heads = extents.decoder_heads;
+      to.cross_layers = extents.cross_layers;
+      to.cross_heads = extents.cross_heads;
+      to.language_count = static_cast<uint32_t>(described->languages.size());
+      to.start_token = described->start_token.c_str();
+      to.languages = described->language_list.data();
+      of.described = std::move(described);
+    });
+  });
+}
+
+MulciberStatus mulciber_translate(MulciberContext* context, MulciberTranslator* translator,
+                                  uint32_t count, const char* const* texts,
+                                  const MulciberTranslateInfo* from, MulciberResult** result,
+                                  const MulciberTranslation** translations) {
+  return guarded(context, [&] {
+    given_to(result, "result") = nullptr;
+    given_to(translations, "translations") = nullptr;
+    Translator& by = given_to(translator, "translator").translator;
+    const MulciberTranslateInfo info = translate_info(from);
+    const TranslateOptions options = translate_options(info);
+    std::vector<Translation> found;
+    if (info.source_ids) {
+      require_no_text(texts, "texts");
+      found = by.translate_ids(listed_sequences(count, info.source_ids, "source_ids"), options);
+    } else {
+      found = by.translate(listed_texts(count, texts, "texts"), options);
+    }
+    const auto shown = std::make_shared<ShownTranslations>(std::move(found));
+    *result = new MulciberResult{shown};
+    *translations = shown->list();
+  });
+}
+
+MulciberStatus mulciber_translator_statistics(MulciberContext* context,
+                                              const MulciberTranslator* translator,
+                                              MulciberTranslateStatistics* statistics) {
+  return guarded(context, [&] {
+    give(statistics, "MulciberTranslateStatistics", [&](MulciberTranslateStatistics& to) {
+      const TranslateStatistics& from = given_to(translator, "translator").translator.statistics();
+      to.texts = from.texts;
+      to.batches = from.batches;
+      to.source_tokens = from.source_tokens;
+      to.target_tokens = from.target_tokens;
+      to.decoder_steps = from.decoder_steps;
+      to.row_steps = from.row_steps;
+      to.needed_row_steps = from.needed_row_steps;
+      to.refills = from.refills;
+      to.load_seconds = from.load_seconds;
+      to.tokenize_seconds = from.tokenize_seconds;
+      to.prepare_seconds = from.prepare_seconds;
+      to.encode_seconds = from.encode_seconds;
+      to.decode_seconds = from.decode_seconds;
+      to.attention_seconds = from.attention_seconds;
+      to.first_token_seconds = from.first_token_seconds;
+      to.total_seconds = from.total_seconds;
+      to.weight_bytes = from.weight_bytes;
+      to.predicted_device_bytes = from.predicted_device_bytes;
+      to.peak_device_bytes = from.peak_device_bytes;
+    });
+  });
+}
+
 MulciberStatus mulciber_begin_translation(MulciberContext* context, MulciberTranslator* translator,
                                           const char* text, const MulciberTranslateInfo* from,
                                           MulciberTask** task) {
   return guarded(context, [&] {
     given_to(task, "task") = nullptr;
-    given_to(text, "text");
-    auto made = std::make_unique<TranslationTask>(given_to(translator, "translator").translator,
-                                                  text, translate_options(from));
+    const MulciberTranslateInfo info = translate_info(from);
+    if (info.source_ids)
+      require_no_text(text, "text");
+    else
+      given_to(text, "text");
+    Translator& by = given_to(translator, "translator").translator;
+    const TranslateOptions options = search_options(info);
+    auto made = info.source_ids
+                    ? std::make_unique<TranslationTask>(
+                          by, listed_sequences(1, info.source_ids, "source_ids").front(), options)
+                    : std::make_unique<TranslationTask>(by, std::string(text), options);
     TranslationTask* translation = made.get();
     *task = new MulciberTask{.task = std::move(made), .translation = translation};
   });

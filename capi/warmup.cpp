@@ -1,8 +1,10 @@
 // C functions for pipelines that are compiled ahead.
 #include "mulciber/c/warmup.h"
 
+#include "capi/embed_options.h"
 #include "capi/handles.h"
 #include "capi/structures.h"
+#include "capi/translate_options.h"
 #include "mulciber/model_loader.h"
 
 struct MulciberWarmup {
@@ -18,8 +20,9 @@ MulciberStatus mulciber_warm_translator(MulciberContext* context,
                                         MulciberWarmup** warmup) {
   return guarded(context, [&] {
     given_to(warmup, "warmup") = nullptr;
-    *warmup = new MulciberWarmup{PipelineWarmup(given_to(translator, "translator").translator,
-                                                translate_options(info), source_tokens)};
+    *warmup = new MulciberWarmup{PipelineWarmup(
+        given_to(translator, "translator").translator,
+        search_options(optional_of_any_version(info, "MulciberTranslateInfo")), source_tokens)};
   });
 }
 
@@ -37,8 +40,9 @@ MulciberStatus mulciber_warm_text_encoder(MulciberContext* context,
                                           MulciberWarmup** warmup) {
   return guarded(context, [&] {
     given_to(warmup, "warmup") = nullptr;
-    *warmup = new MulciberWarmup{
-        PipelineWarmup(given_to(encoder, "encoder").encoder, embed_options(info), tokens)};
+    *warmup = new MulciberWarmup{PipelineWarmup(
+        given_to(encoder, "encoder").encoder,
+        embedding_task_options(optional_of_any_version(info, "MulciberEmbedInfo")), tokens)};
   });
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mulciber/device.h"
 #include "runtime/vulkan.h"
 
 namespace mulciber {
@@ -90,7 +91,6 @@ const std::vector<FeatureName>& feature_names();
 /// Names the features of a set for messages: "16-bit storage, subgroup shuffle".
 std::string describe_features(FeatureSet features);
 
-enum class DeviceKind { kDiscrete, kIntegrated, kVirtual, kSoftware };
 const char* name_of(DeviceKind kind);
 
 struct MatrixType {

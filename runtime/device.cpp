@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "runtime/choices.h"
 #include "runtime/deny_list.h"
 #include "runtime/device_features.h"
@@ -333,12 +334,20 @@ Ticket Device::submit(std::span<const VkCommandBuffer> commands,
   return ticket;
 }
 
-void Device::wait(Ticket ticket) {
+void Device::wait(Ticket ticket) { wait(ticket, UINT64_MAX); }
+
+bool Device::wait(Ticket ticket, uint64_t timeout_ns) {
   require_alive();
-  const auto timeout = static_cast<uint64_t>(options_.hang_seconds * 1e9);
-  while (const std::optional<VkResult> result = queue_->wait_next(ticket, timeout)) {
+  const auto hang_ns = static_cast<uint64_t>(options_.hang_seconds * 1e9);
+  const auto start = Clock::now();
+  for (;;) {
+    const auto passed = std::chrono::nanoseconds(Clock::now() - start).count();
+    const uint64_t left = timeout_ns - std::min(timeout_ns, static_cast<uint64_t>(passed));
+    const std::optional<VkResult> result = queue_->wait_next(ticket, std::min(left, hang_ns));
+    if (!result) return true;
     ++counters_.cpu_waits;
     if (*result == VK_TIMEOUT) {
+      if (left < hang_ns) return false;
       lost_ = true;
       throw DeviceError(
           Kind::kLost, capabilities_.name,

@@ -68,6 +68,8 @@ class Device {
   /// a submission takes longer than DeviceOptions::hang_seconds; from then on every call throws
   /// that error.
   void wait(Ticket ticket);
+  /// Waits for at most `timeout_ns` nanoseconds. Returns whether they have ended; throws as wait().
+  bool wait(Ticket ticket, uint64_t timeout_ns);
   bool finished(Ticket ticket);
   void wait_idle();
   Pace pace() const;

@@ -46,7 +46,9 @@ std::shared_ptr<Device> given(std::shared_ptr<Device> device, const char* where)
 DeviceDescription describe(const Capabilities& capabilities) {
   DeviceDescription description = {.name = capabilities.name,
                                    .driver = capabilities.driver_name,
-                                   .software = capabilities.kind == DeviceKind::kSoftware};
+                                   .software = capabilities.kind == DeviceKind::kSoftware,
+                                   .kind = capabilities.kind,
+                                   .api_version = capabilities.api_version};
   if (!capabilities.driver_info.empty()) description.driver += " " + capabilities.driver_info;
   for (const MemoryHeap& heap : capabilities.heaps) {
     if (heap.device_local) description.memory_bytes += heap.budget;

@@ -347,10 +347,13 @@ void SlicedRun::collect() {
   }
 }
 
-void SlicedRun::wait() {
-  if (in_flight_.empty()) return;
-  naming_slices([&] { device_.wait(in_flight_.back().ticket); });
+void SlicedRun::wait() { wait(UINT64_MAX); }
+
+bool SlicedRun::wait(uint64_t timeout_ns) {
+  if (in_flight_.empty()) return true;
+  naming_slices([&] { return device_.wait(in_flight_.back().ticket, timeout_ns); });
   collect();
+  return in_flight_.empty();
 }
 
 }  // namespace mulciber

@@ -96,6 +96,8 @@ class SlicedRun {
   void collect();
   /// Waits for slices of step().
   void wait();
+  /// Waits for at most `timeout_ns` nanoseconds. Returns whether they have ended.
+  bool wait(uint64_t timeout_ns);
 
   /// Number of stages whose dispatches were all recorded since the last restart.
   uint64_t stages_recorded() const { return position_.stage; }

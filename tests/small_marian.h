@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "checkpoints/json.h"
 #include "tests/model_error.h"
@@ -22,6 +23,20 @@ void copy_model(const std::filesystem::path& to, Change&& change) {
   change(config);
   std::filesystem::permissions(to / "config.json", std::filesystem::perms::owner_all);
   write_file(to / "config.json", config.dump());
+}
+
+/// A copy of the small model whose vocabulary has two languages: "deu" and "fra", whose tokens
+/// stand before a source.
+inline void copy_multilingual(const std::filesystem::path& to) {
+  copy_model(to, [](Json&) {});
+  const std::filesystem::path path = to / "vocab.json";
+  Json vocabulary = read_json(path);
+  for (const auto& [piece, language] : {std::pair("ß", ">>deu<<"), std::pair("ä", ">>fra<<")}) {
+    vocabulary[language] = vocabulary.at(piece);
+    vocabulary.erase(piece);
+  }
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  write_file(path, vocabulary.dump());
 }
 
 }  // namespace mulciber::tests

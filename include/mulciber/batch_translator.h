@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "mulciber/translator.h"
 
@@ -32,7 +33,10 @@ struct TranslationRequest {
   std::function<void(const Translation&)> on_end;
   /// Called when the logits of this text were NaN or infinite (ModelError), or the search that it
   /// needs does not fit the device's memory (DeviceError).
+  /// The exception is being handled then: `throw;` and std::current_exception() give it.
   std::function<void(const std::exception&)> on_error;
+  /// Ids of a source in place of `text`, as Translator::translate_ids() takes them.
+  std::vector<uint32_t> source_ids;
 };
 
 /// Counts and times since the batch was created.

@@ -53,6 +53,8 @@ struct DeviceOptions {
 /// exist.
 MULCIBER_API DeviceOptions options_from_environment(DeviceOptions options = {});
 
+enum class DeviceKind { kDiscrete, kIntegrated, kVirtual, kSoftware };
+
 struct DeviceDescription {
   std::string name, driver;
   bool software = false;
@@ -60,6 +62,8 @@ struct DeviceDescription {
   // Granted priorities, where the device is open:
   QueuePriority queue_priority = QueuePriority::kDefault;
   float occupancy_priority = 0.5f;
+  DeviceKind kind = DeviceKind::kVirtual;
+  uint32_t api_version = 0;  // of Vulkan in use, packed as VK_MAKE_API_VERSION does
 };
 
 /// Lists every Vulkan device of this machine, best first. DeviceOptions::device takes an index into

@@ -152,6 +152,9 @@ class MULCIBER_API FrameTask {
   FrameStep step(double budget_us, const FrameSemaphores& semaphores = {});
   /// Waits for the slices that step() submitted, and reads their results.
   void wait();
+  /// Waits for at most `timeout_ns` nanoseconds; 0 only looks. Returns whether they have ended, and
+  /// reads the results of those that have.
+  bool wait(uint64_t timeout_ns);
 
   /// True when nothing is left to do and every slice has ended.
   bool done() const;
@@ -174,6 +177,9 @@ class MULCIBER_API TranslationTask : public FrameTask {
  public:
   /// Throws as Translator::translate(). options.attention and options.cancel are ignored.
   TranslationTask(Translator& translator, const std::string& text,
+                  const TranslateOptions& options = {});
+  /// Takes ids of a source, as Translator::translate_ids() does.
+  TranslationTask(Translator& translator, const std::vector<uint32_t>& source_ids,
                   const TranslateOptions& options = {});
   ~TranslationTask() override;
 
@@ -272,7 +278,7 @@ class MULCIBER_API AttentionTask : public FrameTask {
 /// stay on the device until the task is destroyed. An encoder can have several tasks at once.
 class MULCIBER_API EmbeddingTask : public FrameTask {
  public:
-  /// Throws as TextEncoder::embed().
+  /// Throws as TextEncoder::embed(), and SettingError for options.dimensions.
   EmbeddingTask(TextEncoder& encoder, const std::string& text, const EmbedOptions& options = {});
   /// Takes token embeddings instead of a text: rows of TextEncoder::embedding_width() floats, those
   /// of special tokens included. Position and type embeddings (type 0) are added to them as to rows

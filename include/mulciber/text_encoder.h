@@ -68,6 +68,11 @@ struct EmbedOptions {
   std::optional<std::string> prompt;  // prefix of every text
   std::string prompt_name;            // name of one of prompts(), instead of prompt
   TextBatchOptions batch;
+  /// Give the first values of each vector alone, scaled to length 1 again where vectors are
+  /// normalized; 0: all of them. For models that were trained so. Calls that give no vector refuse
+  /// it.
+  /// Source: Kusupati et al. 2022, arXiv:2205.13147 (Matryoshka).
+  uint32_t dimensions = 0;
 };
 
 struct TextVector {
@@ -75,6 +80,13 @@ struct TextVector {
   uint32_t tokens = 0;     // tokens that were read, special tokens included
   bool truncated = false;  // the text has more tokens
   bool complete = false;   // false: cancelled before this text was done
+};
+
+/// Hidden states of a text's tokens after the last layer.
+struct TextStates {
+  std::vector<float> values;  // (tokens, TextEncoder::state_width()) row-major
+  uint32_t tokens = 0;        // see TextVector
+  bool truncated = false, complete = false;
 };
 
 /// A text embedding model on a device: an encoder-only model (a Hugging Face folder), or a
@@ -103,6 +115,13 @@ class MULCIBER_API TextEncoder {
   std::vector<TextVector> embed_ids(std::span<const std::vector<uint32_t>> texts,
                                     const EmbedOptions& options = {});
 
+  /// Hidden states of texts, which embeddings are pooled from. Throws as embed(), and SettingError
+  /// for pooling, normalize and dimensions.
+  std::vector<TextStates> states(std::span<const std::string> texts,
+                                 const EmbedOptions& options = {});
+  /// Ids that embed() reads for a text: prompt and special tokens included, and not truncated.
+  std::vector<uint32_t> token_ids(const std::string& text, const EmbedOptions& options = {}) const;
+
   /// Cosine similarities, computed on the device: (queries, vectors) row-major; 0 for a vector of
   /// zeros. Throws ModelError when the vectors' lengths differ.
   std::vector<float> cosines(std::span<const TextVector> queries,
@@ -110,11 +129,18 @@ class MULCIBER_API TextEncoder {
 
   uint32_t width() const;            // floats in an embedding
   uint32_t embedding_width() const;  // columns of the token embedding table
+  uint32_t state_width() const;      // floats in a token's hidden state
   uint32_t max_tokens() const;       // most tokens of a text
+  /// Settings of the model's files, which options replace.
+  Pooling pooling() const;
+  bool normalizes() const;
   /// Prompts by name: prefixes for texts of a purpose.
   const std::map<std::string, std::string>& prompts() const;
+  const std::string& default_prompt() const;  // its name; "": texts have no prefix
   const EncoderStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  /// Frees device memory that is kept for later texts, and returns bytes, see Translator::trim().
+  uint64_t trim();
 
  private:
   friend class EmbeddingTask;  // mulciber/embedding.h
@@ -162,6 +188,7 @@ class MULCIBER_API Classifier {
   uint32_t max_tokens() const;
   const EncoderStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  uint64_t trim();  // see TextEncoder::trim()
 
  private:
   struct Impl;
@@ -206,6 +233,7 @@ class MULCIBER_API PassageReader {
 
   const EncoderStatistics& statistics() const;
   const std::shared_ptr<Device>& device() const;
+  uint64_t trim();  // see TextEncoder::trim()
 
  private:
   struct Impl;

@@ -93,6 +93,8 @@ struct Translation {
 struct TranslationScore {
   double log_probability = 0;  // sum over the tokens, each given the source and the previous tokens
   uint32_t tokens = 0;         // end of sentence included
+  std::vector<uint32_t> ids;   // of the tokens
+  std::vector<double> token_log_probabilities;  // of each token
 };
 
 /// Counts and times of the last translate(), and of loading where marked "load". batches: searches,
@@ -120,6 +122,9 @@ struct ModelExtents {
   uint32_t cross_layers = 0, cross_heads = 0;
 };
 
+/// The two vocabularies of a translation model. In most models they are one.
+enum class TranslationSide { kSource, kTarget };
+
 /// A translation model, or another sequence-to-sequence model, on a device: a Hugging Face folder
 /// (`model_type` marian, bart, m2m_100, t5, mt5, bahdanau, luong).
 class MULCIBER_API Translator {
@@ -142,6 +147,12 @@ class MULCIBER_API Translator {
   std::vector<Translation> translate(std::span<const std::string> texts,
                                      const TranslateOptions& options = {});
   Translation translate(const std::string& text, const TranslateOptions& options = {});
+  /// Translates texts given as ids of the source vocabulary, which the model reads as they are: end
+  /// of sentence and language tokens included (see token_ids()). A list without ids translates to
+  /// "". Throws ModelError also for an id outside of the vocabulary, and for options whose language
+  /// token would have to be among the ids.
+  std::vector<Translation> translate_ids(std::span<const std::vector<uint32_t>> sources,
+                                         const TranslateOptions& options = {});
 
   /// Scores given translations: targets[i] of sources[i]. A pair without source tokens scores 0.
   /// Throws ModelError when the numbers of texts differ, or a text has more tokens than the model
@@ -149,6 +160,31 @@ class MULCIBER_API Translator {
   std::vector<TranslationScore> score(std::span<const std::string> sources,
                                       std::span<const std::string> targets,
                                       const HeadMasks& head_masks = {});
+  /// Scores translations given as ids, as translate_ids() takes sources; targets end with the end
+  /// of sentence.
+  std::vector<TranslationScore> score_ids(std::span<const std::vector<uint32_t>> sources,
+                                          std::span<const std::vector<uint32_t>> targets,
+                                          const HeadMasks& head_masks = {});
+
+  /// Ids that translate() reads for a source, or score() for a target, with what the tokenizer
+  /// adds. options: languages, for sources. Empty for a source without tokens. Texts may be longer
+  /// than the model takes.
+  std::vector<uint32_t> token_ids(const std::string& text,
+                                  TranslationSide side = TranslationSide::kSource,
+                                  const TranslateOptions& options = {}) const;
+  /// Ids of tokens that are pieces of the vocabulary; that of the unknown token for other tokens.
+  /// Throws ModelError where there is no unknown token.
+  std::vector<uint32_t> ids_of(std::span<const std::string> tokens,
+                               TranslationSide side = TranslationSide::kSource) const;
+  /// Pieces of ids; "" for an id that the vocabulary does not have.
+  std::vector<std::string> tokens_of(std::span<const uint32_t> ids,
+                                     TranslationSide side = TranslationSide::kSource) const;
+  /// Text of ids without special tokens. Ids that the vocabulary does not have give no text.
+  std::string text_of(std::span<const uint32_t> ids,
+                      TranslationSide side = TranslationSide::kTarget) const;
+  /// Languages that the vocabulary has tokens for, as TranslateOptions::target_language names them,
+  /// in the order of the vocabulary; empty for models of one pair.
+  std::vector<std::string> languages() const;
 
   const TranslateStatistics& statistics() const;
   /// Most source tokens, end of sentence included.

@@ -29,6 +29,7 @@ enum class EncoderOutput {
   kWeightedMean,
   kLogits,  // a logit for each label
   kSpans,   // two logits for each token: an answer starts there, and ends there
+  kStates,  // the hidden state of each token
 };
 
 struct EncoderRequest {
@@ -38,7 +39,7 @@ struct EncoderRequest {
 };
 
 struct EncoderResult {
-  /// Values of each input; kSpans: (tokens, 2).
+  /// Values of each input; kSpans: (tokens, 2); kStates: (tokens, width).
   std::vector<std::vector<float>> values;
   uint64_t computed_tokens = 0;  // tokens that products and norms compute, padding included
   uint64_t predicted_bytes = 0;  // device memory for this batch, without the weights
@@ -77,6 +78,8 @@ class EncodingModel {
   /// Pipelines of passes by start() for texts of at most `tokens` tokens or embeddings.
   virtual std::vector<PipelineKey> pipelines(uint32_t tokens, EncoderOutput output,
                                              bool normalized) const = 0;
+  /// Drops what is kept for later texts: programs and caches.
+  virtual void trim() = 0;
 };
 
 }  // namespace mulciber

@@ -46,6 +46,7 @@ FrameStep FrameTask::step(double budget_us, const FrameSemaphores& semaphores) {
 }
 
 void FrameTask::wait() { impl_->run.wait(); }
+bool FrameTask::wait(uint64_t timeout_ns) { return impl_->run.wait(timeout_ns); }
 bool FrameTask::done() const { return impl_->run.done(); }
 void FrameTask::cancel() { impl_->run.cancel(); }
 

@@ -18,6 +18,9 @@ struct EmbeddingTask::Work {
 
   explicit Work(std::shared_ptr<TextEncoder::Impl> owner) : encoder(std::move(owner)) {}
   void start(EncodingStart what, const EmbedOptions& options) {
+    if (options.dimensions > 0)
+      throw SettingError("EmbedOptions::dimensions", "are given for a task, whose vector is whole",
+                         "read the first values of the vector");
     what.output = encoder->output(options);
     what.normalized = encoder->normalizes(options);
     started = encoder->encoder->start(what);

@@ -127,6 +127,15 @@ void EncoderRunner::fit(TokenizedInput& input, uint32_t most, bool truncate,
   input.truncated = true;
 }
 
+uint64_t EncoderRunner::trim() {
+  device->require_alive();
+  Allocator& memory = device->memory();
+  const uint64_t reserved = memory.reserved();
+  encoder->trim();
+  memory.trim();
+  return reserved - std::min(reserved, memory.reserved());  // another thread may take some
+}
+
 void EncoderRunner::begin(size_t texts) {
   statistics = {.texts = texts,
                 .load_seconds = statistics.load_seconds,

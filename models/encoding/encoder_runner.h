@@ -42,6 +42,8 @@ struct EncoderRunner {
   /// `where` when `truncate` is false, or when nothing of the texts would remain.
   void fit(TokenizedInput& input, uint32_t most, bool truncate, const std::string& where) const;
 
+  /// Frees device memory that is kept for later texts, see Translator::trim().
+  uint64_t trim();
   /// Resets the statistics for a call.
   void begin(size_t texts);
   /// Runs all inputs in batches of similar lengths; `take` gets the values of each. Returns early

@@ -26,6 +26,8 @@ Tensor encoder_output(ProgramBuilder& builder, const TextEncoderNetwork& network
       return network.dense(builder, network.pooler_output(builder, states));
     case EncoderOutput::kLogits: return network.logits(builder, states, control, layout);
     case EncoderOutput::kSpans: return network.spans(builder, states);
+    case EncoderOutput::kStates:
+      return states.type == DataType::kF32 ? states : convert(builder, states, DataType::kF32);
   }
   return states;
 }

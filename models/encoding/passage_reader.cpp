@@ -162,5 +162,6 @@ std::vector<PassageAnswer> PassageReader::answer(const std::string& question,
 
 const EncoderStatistics& PassageReader::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& PassageReader::device() const { return impl_->device; }
+uint64_t PassageReader::trim() { return impl_->trim(); }
 
 }  // namespace mulciber

@@ -34,6 +34,17 @@ std::vector<EncoderInput> tokenized(EncoderRunner& runner, std::span<const Class
   return inputs;
 }
 
+/// Truncates a vector, and scales what is left to length 1 if it was normalized.
+void shorten(std::vector<float>& vector, uint32_t dimensions, bool normalized) {
+  if (vector.size() == dimensions) return;
+  vector.resize(dimensions);
+  double squares = 0;
+  for (const float value : vector) squares += double{value} * value;
+  if (!normalized || squares == 0) return;
+  const double length = std::sqrt(squares);
+  for (float& value : vector) value = static_cast<float>(value / length);
+}
+
 /// Probabilities of labels: independent (sigmoid) if `several`, else their sum is 1 (softmax).
 std::vector<float> probabilities_of(std::span<const float> logits, bool several) {
   if (!several) {
@@ -66,6 +77,10 @@ void TextEncoder::Impl::open(std::shared_ptr<Device> on, const OpenModel& opened
   }
 }
 
+uint32_t TextEncoder::Impl::width() const {
+  return sentence.dense.empty() ? config().width : sentence.dense.back().out;
+}
+
 uint32_t TextEncoder::Impl::most_tokens() const {
   return std::min(sentence.max_tokens.value_or(config().context), config().context);
 }
@@ -96,12 +111,25 @@ EncoderOutput TextEncoder::Impl::output(const EmbedOptions& options) const {
   return EncoderOutput::kMean;
 }
 
+std::vector<EncoderInput> TextEncoder::Impl::prompted(std::span<const std::string> texts,
+                                                      std::vector<bool>& truncated,
+                                                      const EmbedOptions& options) {
+  const std::string before = prompt(options);
+  std::vector<ClassifierInput> whole;
+  for (const std::string& text : texts) whole.push_back({before + text, std::nullopt});
+  return tokenized(*this, whole, most_tokens(), options.batch.truncate, truncated);
+}
+
 std::vector<TextVector> TextEncoder::Impl::vectors(std::span<const EncoderInput> inputs,
                                                    const std::vector<bool>& truncated,
                                                    const EmbedOptions& options) {
+  if (options.dimensions > width())
+    throw ModelError("dimensions", fmt::format("are {} of {}", options.dimensions, width()),
+                     "give no more than there are, or 0");
   std::vector<TextVector> results(inputs.size());
   run(inputs, output(options), normalizes(options), options.batch,
       [&](size_t index, std::vector<float> values) {
+        if (options.dimensions > 0) shorten(values, options.dimensions, normalizes(options));
         results[index] = {std::move(values), static_cast<uint32_t>(inputs[index].ids.size()),
                           truncated[index], true};
       });
@@ -128,15 +156,35 @@ std::vector<TextVector> TextEncoder::embed(std::span<const std::string> texts,
                                            const EmbedOptions& options) {
   impl_->begin(texts.size());
   const auto start = Clock::now();
-  const std::string prompt = impl_->prompt(options);
-  std::vector<ClassifierInput> prompted;
-  for (const std::string& text : texts) prompted.push_back({prompt + text, std::nullopt});
   std::vector<bool> truncated;
-  const std::vector<EncoderInput> inputs =
-      tokenized(*impl_, prompted, impl_->most_tokens(), options.batch.truncate, truncated);
+  const std::vector<EncoderInput> inputs = impl_->prompted(texts, truncated, options);
   std::vector<TextVector> results = impl_->vectors(inputs, truncated, options);
   impl_->statistics.total_seconds = seconds_since(start);
   return results;
+}
+
+std::vector<TextStates> TextEncoder::states(std::span<const std::string> texts,
+                                            const EmbedOptions& options) {
+  if (options.pooling || options.normalize || options.dimensions > 0)
+    throw SettingError("EmbedOptions", "has pooling, normalize or dimensions, which states lack",
+                       "leave them out, or call embed()");
+  impl_->begin(texts.size());
+  const auto start = Clock::now();
+  std::vector<bool> truncated;
+  const std::vector<EncoderInput> inputs = impl_->prompted(texts, truncated, options);
+  std::vector<TextStates> results(texts.size());
+  impl_->run(inputs, EncoderOutput::kStates, false, options.batch,
+             [&](size_t index, std::vector<float> values) {
+               results[index] = {std::move(values), static_cast<uint32_t>(inputs[index].ids.size()),
+                                 truncated[index], true};
+             });
+  impl_->statistics.total_seconds = seconds_since(start);
+  return results;
+}
+
+std::vector<uint32_t> TextEncoder::token_ids(const std::string& text,
+                                             const EmbedOptions& options) const {
+  return impl_->tokenize(impl_->prompt(options) + text, nullptr).ids.ids;
 }
 
 std::vector<TextVector> TextEncoder::embed_ids(std::span<const std::vector<uint32_t>> texts,
@@ -181,17 +229,19 @@ std::vector<float> TextEncoder::cosines(std::span<const TextVector> queries,
   return vector_cosines(*impl_->device, spans_of(queries), spans_of(vectors));
 }
 
-uint32_t TextEncoder::width() const {
-  const std::vector<DenseModule>& dense = impl_->sentence.dense;
-  return dense.empty() ? impl_->config().width : dense.back().out;
-}
+uint32_t TextEncoder::width() const { return impl_->width(); }
 uint32_t TextEncoder::embedding_width() const { return impl_->config().embedding.columns; }
+uint32_t TextEncoder::state_width() const { return impl_->config().width; }
 uint32_t TextEncoder::max_tokens() const { return impl_->most_tokens(); }
+Pooling TextEncoder::pooling() const { return impl_->sentence.pooling; }
+bool TextEncoder::normalizes() const { return impl_->sentence.normalize; }
 const std::map<std::string, std::string>& TextEncoder::prompts() const {
   return impl_->sentence.prompts;
 }
+const std::string& TextEncoder::default_prompt() const { return impl_->sentence.default_prompt; }
 const EncoderStatistics& TextEncoder::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& TextEncoder::device() const { return impl_->device; }
+uint64_t TextEncoder::trim() { return impl_->trim(); }
 
 // --- Labels --------------------------------------------------------------------------------------
 
@@ -245,5 +295,6 @@ bool Classifier::several_labels() const { return impl_->config().several_labels;
 uint32_t Classifier::max_tokens() const { return impl_->config().context; }
 const EncoderStatistics& Classifier::statistics() const { return impl_->statistics; }
 const std::shared_ptr<Device>& Classifier::device() const { return impl_->device; }
+uint64_t Classifier::trim() { return impl_->trim(); }
 
 }  // namespace mulciber

@@ -94,6 +94,8 @@ TextEncoderModel::TextEncoderModel(Device& device, const Checkpoint& checkpoint,
 
 TextEncoderModel::~TextEncoderModel() = default;
 
+void TextEncoderModel::trim() { programs_.clear(); }
+
 void TextEncoderModel::add_dense(const DenseModule& module) {
   const std::string name = fmt::format("dense.{}", dense_modules_++);
   LoadedWeights weights(device_, weights_);
@@ -267,7 +269,9 @@ EncoderResult TextEncoderModel::encode(const EncoderRequest& request) {
   const size_t of_row = values.size() / shape.rows;
   for (size_t row = 0; row < request.inputs.size(); ++row) {
     const EncoderInput& input = request.inputs[row];
-    const size_t count = request.output == EncoderOutput::kSpans ? 2 * input.ids.size() : of_row;
+    const bool of_tokens =
+        request.output == EncoderOutput::kSpans || request.output == EncoderOutput::kStates;
+    const size_t count = of_tokens ? of_row / shape.length * input.ids.size() : of_row;
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(row * of_row);
     result.values.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
     if (!finite(result.values.back())) refuse_result(input);

@@ -36,6 +36,7 @@ class TextEncoderModel : public Model, public EncodingModel {
   std::unique_ptr<EncodingPass> start(const EncodingStart& start) override;
   std::vector<PipelineKey> pipelines(uint32_t tokens, EncoderOutput output,
                                      bool normalized) const override;
+  void trim() override;
 
  private:
   struct Programs;

@@ -86,7 +86,10 @@ EncoderResult DecoderVectors::encode(const EncoderRequest& request) {
     TokenScorer& scorer = scorer_for(input.ids.size());
     const double built = scorer.build_seconds();
     const std::vector<float> states = scorer.states(input.ids, {&layers, 1});
-    result.values.push_back(pooled(states, config_.width, request.output, request.normalized));
+    result.values.push_back(
+        request.output == EncoderOutput::kStates
+            ? states
+            : pooled(states, config_.width, request.output, request.normalized));
     result.computed_tokens += input.ids.size();
     const double building = scorer.build_seconds() - built;
     result.prepare_seconds += building;

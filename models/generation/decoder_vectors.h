@@ -28,6 +28,7 @@ class DecoderVectors : public EncodingModel {
   /// Throws ModelError: decoder-only models do not encode in slices.
   std::unique_ptr<EncodingPass> start(const EncodingStart& start) override;
   std::vector<PipelineKey> pipelines(uint32_t, EncoderOutput, bool) const override { return {}; }
+  void trim() override { scorer_.reset(); }
 
  private:
   TokenScorer& scorer_for(size_t tokens);

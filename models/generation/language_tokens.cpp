@@ -47,14 +47,7 @@ LanguageToken language_token(const Tokenizer& tokenizer, const std::string& lang
     return {static_cast<uint32_t>(*id), true};
 
   constexpr size_t kNamed = 12;
-  std::vector<std::string> known;
-  for (int32_t id = 0; id < tokenizer.vocab_size() && known.size() <= kNamed; ++id) {
-    std::string_view piece = tokenizer.piece(id);
-    if (!is_before_source(piece) && !is_language(tokenizer, id)) continue;
-    if (framed(piece, "__", "__") || is_before_source(piece))
-      piece = piece.substr(2, piece.size() - 4);
-    known.emplace_back(piece);
-  }
+  std::vector<std::string> known = known_languages(tokenizer, kNamed + 1);
   const std::string where = fmt::format("language '{}'", language);
   if (known.empty())
     throw ModelError(where, "cannot be chosen: the model's vocabulary has no token for a language",
@@ -63,6 +56,18 @@ LanguageToken language_token(const Tokenizer& tokenizer, const std::string& lang
   if (more) known.pop_back();
   throw ModelError(where, "is none that the model's vocabulary has a token for",
                    fmt::format("it has: {}{}", fmt::join(known, ", "), more ? ", ..." : ""));
+}
+
+std::vector<std::string> known_languages(const Tokenizer& tokenizer, size_t most) {
+  std::vector<std::string> known;
+  for (int32_t id = 0; id < tokenizer.vocab_size() && known.size() < most; ++id) {
+    std::string_view piece = tokenizer.piece(id);
+    if (!is_before_source(piece) && !is_language(tokenizer, id)) continue;
+    if (framed(piece, "__", "__") || is_before_source(piece))
+      piece = piece.substr(2, piece.size() - 4);
+    known.emplace_back(piece);
+  }
+  return known;
 }
 
 void replace_language(const Tokenizer& tokenizer, std::vector<int32_t>& ids, uint32_t language) {

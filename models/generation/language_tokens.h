@@ -20,6 +20,9 @@ struct LanguageToken {
 /// ">>deu<<" (Marian). Throws ModelError naming languages that the vocabulary has.
 LanguageToken language_token(const Tokenizer& tokenizer, const std::string& language);
 
+/// The codes of languages that the vocabulary has tokens for, at most `most` of them.
+std::vector<std::string> known_languages(const Tokenizer& tokenizer, size_t most);
+
 /// Replaces the language token that the tokenizer has added to `ids` by another one. Throws
 /// ModelError where the tokenizer adds no language token.
 void replace_language(const Tokenizer& tokenizer, std::vector<int32_t>& ids, uint32_t language);

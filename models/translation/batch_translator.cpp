@@ -242,9 +242,12 @@ uint64_t BatchTranslator::submit(TranslationRequest request) {
   text->request = std::move(request);
   const TranslateOptions& options = text->request.options;
   text->settings = impl_->translator->settings(options);
+  impl_->translator->check_head_masks(options.head_masks);
   std::vector<Translation> results(1);
+  const std::vector<uint32_t>& ids = text->request.source_ids;
   const std::vector<std::vector<uint32_t>> sources =
-      impl_->translator->tokenize({&text->request.text, 1}, results, options);
+      ids.empty() ? impl_->translator->tokenize({&text->request.text, 1}, results, options)
+                  : impl_->translator->take_ids({&ids, 1}, results, options);
   text->translation = std::move(results.front());
   if (!sources.front().empty()) impl_->model().check_request(sources.front(), text->settings);
   text->number = impl_->next_number++;

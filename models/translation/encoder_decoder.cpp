@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -202,7 +201,7 @@ void EncoderDecoder::run(PassProgram& program, const ForwardRequest& request) {
   program.program->run();
 }
 
-std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
+std::vector<std::vector<double>> EncoderDecoder::score(const ForwardRequest& request) {
   // The shape is not rounded up: the same texts are scored again and again, and padding would
   // double the work.
   const std::shared_ptr<PassProgram> kept = pass({.batch = request.source.rows,
@@ -215,12 +214,11 @@ std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
   PassProgram& program = *kept;
   run(program, request);
   const std::vector<double> scores = program.scores.read(device_, *program.program);
-  std::vector<double> sums;
+  std::vector<std::vector<double>> rows;
   for (size_t row = 0; row < request.next.size(); ++row) {
     const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * request.target.length);
-    sums.push_back(
-        std::accumulate(first, first + static_cast<std::ptrdiff_t>(request.next[row].size()), 0.0));
-    if (std::isnan(sums.back())) {
+    rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(request.next[row].size()));
+    if (std::ranges::any_of(rows.back(), [](double score) { return std::isnan(score); })) {
       const auto ids = [&](const PaddedIds& from, size_t count) {
         const auto begin = from.ids.begin() + static_cast<std::ptrdiff_t>(row * from.length);
         return std::vector<uint32_t>(begin, begin + static_cast<std::ptrdiff_t>(count));
@@ -229,7 +227,7 @@ std::vector<double> EncoderDecoder::score(const ForwardRequest& request) {
              ids(request.target, request.next[row].size()), request.head_masks);
     }
   }
-  return sums;
+  return rows;
 }
 
 void EncoderDecoder::refuse(const std::string& whose, const std::vector<uint32_t>& source,

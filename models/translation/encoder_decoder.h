@@ -72,8 +72,8 @@ class EncoderDecoder {
                                                         uint32_t source_room, uint32_t target_room);
   /// Control words before the pass of a request.
   ControlWords begin(const PassProgram& program, const ForwardRequest& request) const;
-  /// Sum of the log probabilities of each row's `next`.
-  std::vector<double> score(const ForwardRequest& request);
+  /// Log probabilities of the ids of each row's `next`.
+  std::vector<std::vector<double>> score(const ForwardRequest& request);
   /// Pipelines of tasks that search for sources of at most `source_tokens` tokens.
   std::vector<PipelineKey> pipelines(uint32_t source_tokens,
                                      const GenerationSettings& settings) const;

@@ -127,9 +127,9 @@ void EncoderDecoderModel::check(const SearchTask& task, const GenerationRequest&
   programs_.check(task, request);
 }
 
-std::vector<double> EncoderDecoderModel::score(std::span<const std::vector<uint32_t>> sources,
-                                               std::span<const std::vector<uint32_t>> targets,
-                                               uint32_t start, const HeadMasks& head_masks) {
+std::vector<std::vector<double>> EncoderDecoderModel::score(
+    std::span<const std::vector<uint32_t>> sources, std::span<const std::vector<uint32_t>> targets,
+    uint32_t start, const HeadMasks& head_masks) {
   if (sources.empty()) return {};
   std::vector<std::vector<uint32_t>> fed;  // the start, and all but the last of the target
   for (size_t i = 0; i < sources.size(); ++i) {

@@ -33,6 +33,7 @@ class EncoderDecoderModel : public Model, public TranslationModel {
   TranslationModel* translates() override { return this; }
   const GenerationConfig& generation_config() const override { return generation_; }
   uint32_t max_source_tokens() const override { return network().context; }
+  uint32_t source_vocabulary() const override { return network().source_vocabulary; }
   uint32_t max_target_tokens() const override { return network().context; }
   uint32_t batch_limit(uint32_t source_length, const GenerationSettings& settings) override;
 
@@ -55,9 +56,9 @@ class EncoderDecoderModel : public Model, public TranslationModel {
   }
   std::unique_ptr<SearchTask> start(const GenerationRequest& request) override;
   void check(const SearchTask& task, const GenerationRequest& request) override;
-  std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
-                            std::span<const std::vector<uint32_t>> targets, uint32_t start,
-                            const HeadMasks& head_masks) override;
+  std::vector<std::vector<double>> score(std::span<const std::vector<uint32_t>> sources,
+                                         std::span<const std::vector<uint32_t>> targets,
+                                         uint32_t start, const HeadMasks& head_masks) override;
   SequenceAttention attention(const std::vector<uint32_t>& source,
                               const std::vector<uint32_t>& target,
                               const HeadMasks& head_masks) override;

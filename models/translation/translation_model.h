@@ -53,6 +53,8 @@ class TranslationModel {
 
   virtual const GenerationConfig& generation_config() const = 0;
   virtual uint32_t max_source_tokens() const = 0;
+  /// One more than the highest id of a source.
+  virtual uint32_t source_vocabulary() const = 0;
   /// Most ids that the decoder can be fed.
   virtual uint32_t max_target_tokens() const = 0;
   /// Most sequences of that length that fit one batch, by the device's storage range and by its
@@ -85,12 +87,12 @@ class TranslationModel {
   /// (n_best).
   virtual NamedArrays search(const NamedArrays& inputs, const GenerationConfig& config,
                              uint32_t n_best) = 0;
-  /// Log probability of each target given its source: the sum over the target's ids, each given
-  /// those before it. targets: as many as sources, ids with the end of text; start: the id with
-  /// which decoding begins. Throws ModelError as generate() does.
-  virtual std::vector<double> score(std::span<const std::vector<uint32_t>> sources,
-                                    std::span<const std::vector<uint32_t>> targets, uint32_t start,
-                                    const HeadMasks& head_masks) = 0;
+  /// Log probabilities of each target's ids, each given the source and the ids before it. targets:
+  /// as many as sources, ids with the end of text; start: the id with which decoding begins. Throws
+  /// ModelError as generate() does.
+  virtual std::vector<std::vector<double>> score(std::span<const std::vector<uint32_t>> sources,
+                                                 std::span<const std::vector<uint32_t>> targets,
+                                                 uint32_t start, const HeadMasks& head_masks) = 0;
   /// The attention maps of one pair of sequences. target: the ids that the decoder is fed, start
   /// token first.
   virtual SequenceAttention attention(const std::vector<uint32_t>& source,

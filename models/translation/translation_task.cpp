@@ -12,11 +12,12 @@ struct TranslationTask::Work {
   std::unique_ptr<SearchTask> started;  // until the task has it
   SearchTask* search = nullptr;         // null: the text has no tokens
 
-  Work(std::shared_ptr<Translator::Impl> owner, const std::string& text,
-       const TranslateOptions& options)
+  /// read: tokenizes, or takes ids.
+  Work(std::shared_ptr<Translator::Impl> owner, const TranslateOptions& options,
+       const Translator::Impl::ReadSources& read)
       : translator(std::move(owner)) {
     std::vector<Translation> results(1);
-    sources = translator->tokenize({&text, 1}, results, options);
+    sources = read(results);
     translation = std::move(results.front());
     request.sources = sources;
     request.settings = translator->settings(options);
@@ -41,7 +42,17 @@ class NoStages : public StageSource {
 
 TranslationTask::TranslationTask(Translator& translator, const std::string& text,
                                  const TranslateOptions& options)
-    : TranslationTask(std::make_unique<Work>(translator.impl_, text, options)) {}
+    : TranslationTask(
+          std::make_unique<Work>(translator.impl_, options, [&](std::vector<Translation>& results) {
+            return translator.impl_->tokenize({&text, 1}, results, options);
+          })) {}
+
+TranslationTask::TranslationTask(Translator& translator, const std::vector<uint32_t>& source_ids,
+                                 const TranslateOptions& options)
+    : TranslationTask(
+          std::make_unique<Work>(translator.impl_, options, [&](std::vector<Translation>& results) {
+            return translator.impl_->take_ids({&source_ids, 1}, results, options);
+          })) {}
 
 TranslationTask::TranslationTask(std::unique_ptr<Work> work)
     : FrameTask([&work]() -> std::unique_ptr<Impl> {

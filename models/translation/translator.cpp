@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,6 @@
 #include "models/generation/language_tokens.h"
 #include "models/translation/translator_impl.h"
 #include "runtime/public_devices.h"
-#include "text/token_stream.h"
 
 namespace mulciber {
 namespace {
@@ -29,20 +29,6 @@ class Stopwatch {
   double& seconds_;
   Clock::time_point start_ = Clock::now();
 };
-
-std::vector<uint32_t> unsigned_ids(std::span<const int32_t> ids) {
-  return {ids.begin(), ids.end()};
-}
-std::vector<int32_t> signed_ids(std::span<const uint32_t> ids) { return {ids.begin(), ids.end()}; }
-
-std::vector<std::string> pieces(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
-  std::vector<std::string> result;
-  for (const uint32_t id : ids) {
-    const auto known = static_cast<int32_t>(id);
-    result.emplace_back(known < tokenizer.vocab_size() ? tokenizer.piece(known) : "");
-  }
-  return result;
-}
 
 GenerationSettings settings_of(const TranslationModel& model, uint32_t vocabulary,
                                const TranslateOptions& options) {
@@ -73,6 +59,12 @@ std::vector<SearchPlan> plan(const TranslationModel& model, std::span<const uint
   return searches;
 }
 
+void require_pairs(size_t sources, size_t targets) {
+  if (sources != targets)
+    throw ModelError("score", fmt::format("{} sources and {} targets", sources, targets),
+                     "give one target for each source");
+}
+
 }  // namespace
 
 std::vector<uint32_t> fed_ids(uint32_t start, const std::vector<uint32_t>& ids) {
@@ -97,46 +89,26 @@ GenerationSettings Translator::Impl::settings(const TranslateOptions& options) c
   return settings;
 }
 
-/// Source ids of every text; a text without tokens has none.
-std::vector<std::vector<uint32_t>> Translator::Impl::tokenize(std::span<const std::string> texts,
-                                                              std::vector<Translation>& results,
-                                                              const TranslateOptions& options) {
-  const Stopwatch watch(statistics.tokenize_seconds);
-  const auto token_of = [&](const std::string& language) -> std::optional<LanguageToken> {
-    if (language.empty()) return std::nullopt;
-    return language_token(*tokenizers.source, language);
+void Translator::Impl::check_head_masks(const HeadMasks& masks) const {
+  const auto check = [](const std::vector<float>& factors, uint32_t layers, uint32_t heads,
+                        const char* name) {
+    if (factors.empty() || factors.size() == size_t{layers} * heads) return;
+    throw ModelError(fmt::format("{} head mask", name),
+                     fmt::format("has {} factors, the model has {} heads in all its layers",
+                                 factors.size(), layers * heads),
+                     "");
   };
-  const std::optional<LanguageToken> from = token_of(options.source_language),
-                                     to = token_of(options.target_language);
-  std::vector<std::vector<uint32_t>> sources(texts.size());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::vector<int32_t> bare =
-        tokenizers.source->encode(texts[i], {.add_special = false, .parse_special = false});
-    if (bare.empty()) {
-      results[i].complete = true;
-      continue;
-    }
-    std::vector<int32_t> ids = tokenizers.source->encode(texts[i], {.parse_special = false});
-    if (from) replace_language(*tokenizers.source, ids, from->id);
-    if (to && to->before_source) ids.insert(ids.begin(), static_cast<int32_t>(to->id));
-    sources[i] = unsigned_ids(ids);
-    if (sources[i].size() > translation->max_source_tokens())
-      throw ModelError(fmt::format("text {} of {}", i + 1, texts.size()),
-                       fmt::format("has {} tokens, the model takes at most {}", sources[i].size(),
-                                   translation->max_source_tokens()),
-                       "split it into sentences");
-    results[i].source_ids = sources[i];
-    results[i].source_tokens = pieces(*tokenizers.source, sources[i]);
-    statistics.source_tokens += sources[i].size();
-  }
-  return sources;
+  const Extents extents = model->extents();
+  check(masks.encoder, extents.encoder_layers, extents.encoder_heads, "encoder");
+  check(masks.decoder, extents.decoder_layers, extents.decoder_heads, "decoder");
+  check(masks.cross, extents.cross_layers, extents.cross_heads, "cross");
 }
 
 Alternative Translator::Impl::alternative(const Hypothesis& hypothesis) const {
-  return {.text = written_text(*tokenizers.target, signed_ids(hypothesis.ids)),
+  return {.text = text_of_ids(*tokenizers.target, hypothesis.ids),
           .score = hypothesis.score,
           .ids = hypothesis.ids,
-          .tokens = pieces(*tokenizers.target, hypothesis.ids)};
+          .tokens = pieces_of(*tokenizers.target, hypothesis.ids)};
 }
 
 void Translator::Impl::finish(Translation& result, const std::vector<Hypothesis>& found) {
@@ -167,6 +139,115 @@ AttentionMaps Translator::Impl::attention(const Translation& result, uint32_t st
   maps.decoder = std::move(attention.decoder);
   maps.cross = std::move(attention.cross);
   return maps;
+}
+
+std::vector<Translation> Translator::Impl::translate(size_t texts, const TranslateOptions& options,
+                                                     const ReadSources& read) {
+  TranslationModel& model = *translation;
+  statistics = {.texts = texts,
+                .load_seconds = statistics.load_seconds,
+                .weight_bytes = statistics.weight_bytes,
+                .predicted_device_bytes = statistics.weight_bytes};
+  const auto start = Clock::now();
+  const Stopwatch watch(statistics.total_seconds);
+
+  const GenerationSettings settings = this->settings(options);
+  std::vector<Translation> results(texts);
+  const std::vector<std::vector<uint32_t>> sources = read(results);
+
+  std::vector<size_t> indices;  // texts that need the device
+  std::vector<uint32_t> lengths;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].empty()) continue;
+    indices.push_back(i);
+    lengths.push_back(static_cast<uint32_t>(sources[i].size()));
+  }
+  size_t done = texts - indices.size();
+  const BatchBounds bounds = {
+      .tokens = options.batch_tokens,
+      .sequences = options.batch_sentences,
+      .limit = [&](uint32_t length) { return model.batch_limit(length, settings); }};
+  for (const SearchPlan& search : plan(model, lengths, bounds)) {
+    if (options.cancel && options.cancel->load()) break;
+    std::vector<std::vector<uint32_t>> search_sources;
+    for (size_t index : search.sequences) search_sources.push_back(sources[indices[index]]);
+
+    const HeadMasks& masks = options.head_masks;
+    const GenerationResult found =
+        model.generate({.sources = search_sources,
+                        .settings = settings,
+                        .head_masks = masks,
+                        .cancel = options.cancel,
+                        .on_first_token =
+                            [&] {
+                              if (statistics.first_token_seconds == 0)
+                                statistics.first_token_seconds = seconds_since(start);
+                            },
+                        .slots = search.slots,
+                        .on_item =
+                            [&](size_t source, const std::vector<Hypothesis>& ended) {
+                              finish(results[indices[search.sequences[source]]], ended);
+                              ++done;
+                              if (options.progress) options.progress(done, texts);
+                            }});
+    statistics.batches += 1;
+    statistics.decoder_steps += found.steps;
+    statistics.row_steps += found.row_steps;
+    statistics.needed_row_steps += found.needed_row_steps;
+    statistics.refills += found.refills;
+    statistics.prepare_seconds += found.prepare_seconds;
+    statistics.encode_seconds += found.encode_seconds;
+    statistics.decode_seconds += found.decode_seconds;
+    statistics.predicted_device_bytes = std::max(statistics.predicted_device_bytes,
+                                                 statistics.weight_bytes + found.predicted_bytes);
+    for (const size_t index : search.sequences) {
+      Translation& result = results[indices[index]];
+      if (options.attention && result.complete)
+        result.attention = attention(result, settings.start, masks);
+    }
+    if (found.cancelled) break;
+  }
+  statistics.peak_device_bytes = device->memory().peak();
+  return results;
+}
+
+/// Scores pairs; one without source ids scores 0.
+std::vector<TranslationScore> Translator::Impl::score(
+    std::span<const std::vector<uint32_t>> sources, std::span<const std::vector<uint32_t>> targets,
+    const HeadMasks& head_masks) {
+  std::vector<size_t> indices;  // pairs that need the device
+  std::vector<uint32_t> lengths;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].empty()) continue;
+    indices.push_back(i);
+    lengths.push_back(static_cast<uint32_t>(std::max(sources[i].size(), targets[i].size())));
+  }
+  // Batches with little padding, whose logits can be bound whole.
+  const uint64_t vocabulary = model->extents().vocabulary;
+  const uint64_t range = std::min<uint64_t>(device->capabilities().max_storage_range, 64 << 20);
+  const BatchBounds bounds = {
+      .tokens = 320, .sequences = 64, .limit = [&](uint32_t length) {
+        const uint64_t row = uint64_t{length} * vocabulary * sizeof(float);
+        return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
+      }};
+  const uint32_t start = settings({}).start;
+  std::vector<TranslationScore> result(sources.size());
+  for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
+    std::vector<std::vector<uint32_t>> batch_sources, batch_targets;
+    for (size_t i : batch) {
+      batch_sources.push_back(sources[indices[i]]);
+      batch_targets.push_back(targets[indices[i]]);
+    }
+    std::vector<std::vector<double>> scores =
+        translation->score(batch_sources, batch_targets, start, head_masks);
+    for (size_t i = 0; i < batch.size(); ++i)
+      result[indices[batch[i]]] = {
+          .log_probability = std::accumulate(scores[i].begin(), scores[i].end(), 0.0),
+          .tokens = static_cast<uint32_t>(batch_targets[i].size()),
+          .ids = std::move(batch_targets[i]),
+          .token_log_probabilities = std::move(scores[i])};
+  }
+  return result;
 }
 
 void Translator::Impl::load(const OpenModel& opened, const LoadOptions& options,
@@ -204,73 +285,16 @@ Translator& Translator::operator=(Translator&&) noexcept = default;
 
 std::vector<Translation> Translator::translate(std::span<const std::string> texts,
                                                const TranslateOptions& options) {
-  TranslationModel& model = *impl_->translation;
-  TranslateStatistics& statistics = impl_->statistics;
-  statistics = {.texts = texts.size(),
-                .load_seconds = statistics.load_seconds,
-                .weight_bytes = statistics.weight_bytes,
-                .predicted_device_bytes = statistics.weight_bytes};
-  const auto start = Clock::now();
-  const Stopwatch watch(statistics.total_seconds);
+  return impl_->translate(texts.size(), options, [&](std::vector<Translation>& results) {
+    return impl_->tokenize(texts, results, options);
+  });
+}
 
-  const GenerationSettings settings = impl_->settings(options);
-  std::vector<Translation> results(texts.size());
-  const std::vector<std::vector<uint32_t>> sources = impl_->tokenize(texts, results, options);
-
-  std::vector<size_t> indices;  // texts that need the device
-  std::vector<uint32_t> lengths;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].empty()) continue;
-    indices.push_back(i);
-    lengths.push_back(static_cast<uint32_t>(sources[i].size()));
-  }
-  size_t done = texts.size() - indices.size();
-  const BatchBounds bounds = {
-      .tokens = options.batch_tokens,
-      .sequences = options.batch_sentences,
-      .limit = [&](uint32_t length) { return model.batch_limit(length, settings); }};
-  for (const SearchPlan& search : plan(model, lengths, bounds)) {
-    if (options.cancel && options.cancel->load()) break;
-    std::vector<std::vector<uint32_t>> search_sources;
-    for (size_t index : search.sequences) search_sources.push_back(sources[indices[index]]);
-
-    const HeadMasks& masks = options.head_masks;
-    const GenerationResult found =
-        model.generate({.sources = search_sources,
-                        .settings = settings,
-                        .head_masks = masks,
-                        .cancel = options.cancel,
-                        .on_first_token =
-                            [&] {
-                              if (statistics.first_token_seconds == 0)
-                                statistics.first_token_seconds = seconds_since(start);
-                            },
-                        .slots = search.slots,
-                        .on_item =
-                            [&](size_t source, const std::vector<Hypothesis>& ended) {
-                              impl_->finish(results[indices[search.sequences[source]]], ended);
-                              ++done;
-                              if (options.progress) options.progress(done, texts.size());
-                            }});
-    statistics.batches += 1;
-    statistics.decoder_steps += found.steps;
-    statistics.row_steps += found.row_steps;
-    statistics.needed_row_steps += found.needed_row_steps;
-    statistics.refills += found.refills;
-    statistics.prepare_seconds += found.prepare_seconds;
-    statistics.encode_seconds += found.encode_seconds;
-    statistics.decode_seconds += found.decode_seconds;
-    statistics.predicted_device_bytes = std::max(statistics.predicted_device_bytes,
-                                                 statistics.weight_bytes + found.predicted_bytes);
-    for (const size_t index : search.sequences) {
-      Translation& result = results[indices[index]];
-      if (options.attention && result.complete)
-        result.attention = impl_->attention(result, settings.start, masks);
-    }
-    if (found.cancelled) break;
-  }
-  statistics.peak_device_bytes = impl_->device->memory().peak();
-  return results;
+std::vector<Translation> Translator::translate_ids(std::span<const std::vector<uint32_t>> sources,
+                                                   const TranslateOptions& options) {
+  return impl_->translate(sources.size(), options, [&](std::vector<Translation>& results) {
+    return impl_->take_ids(sources, results, options);
+  });
 }
 
 Translation Translator::translate(const std::string& text, const TranslateOptions& options) {
@@ -280,47 +304,20 @@ Translation Translator::translate(const std::string& text, const TranslateOption
 std::vector<TranslationScore> Translator::score(std::span<const std::string> sources,
                                                 std::span<const std::string> targets,
                                                 const HeadMasks& head_masks) {
-  if (sources.size() != targets.size())
-    throw ModelError("score",
-                     fmt::format("{} sources and {} targets", sources.size(), targets.size()),
-                     "give one target for each source");
-  TranslationModel& model = *impl_->translation;
+  require_pairs(sources.size(), targets.size());
   std::vector<Translation> ignored(sources.size());
-  const std::vector<std::vector<uint32_t>> all_sources = impl_->tokenize(sources, ignored, {});
-  std::vector<std::vector<uint32_t>> source_ids, target_ids;
-  std::vector<size_t> indices;  // pairs that need the device
-  std::vector<uint32_t> lengths;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (all_sources[i].empty()) continue;
-    indices.push_back(i);
-    source_ids.push_back(all_sources[i]);
-    target_ids.push_back(
-        unsigned_ids(impl_->tokenizers.target->encode(targets[i], {.parse_special = false})));
-    lengths.push_back(
-        static_cast<uint32_t>(std::max(source_ids.back().size(), target_ids.back().size())));
-  }
-  // Batches with little padding, whose logits can be bound whole.
-  const uint64_t vocabulary = impl_->model->extents().vocabulary;
-  const uint64_t range =
-      std::min<uint64_t>(impl_->device->capabilities().max_storage_range, 64 << 20);
-  const BatchBounds bounds = {
-      .tokens = 320, .sequences = 64, .limit = [&](uint32_t length) {
-        const uint64_t row = uint64_t{length} * vocabulary * sizeof(float);
-        return static_cast<uint32_t>(std::max<uint64_t>(range / 2 / std::max<uint64_t>(row, 1), 1));
-      }};
-  const uint32_t start = impl_->settings({}).start;
-  std::vector<TranslationScore> result(sources.size());
-  for (const std::vector<size_t>& batch : plan_batches(lengths, bounds)) {
-    std::vector<std::vector<uint32_t>> batch_sources, batch_targets;
-    for (size_t i : batch) {
-      batch_sources.push_back(source_ids[i]);
-      batch_targets.push_back(target_ids[i]);
-    }
-    const std::vector<double> scores = model.score(batch_sources, batch_targets, start, head_masks);
-    for (size_t i = 0; i < batch.size(); ++i)
-      result[indices[batch[i]]] = {scores[i], static_cast<uint32_t>(target_ids[batch[i]].size())};
-  }
-  return result;
+  const std::vector<std::vector<uint32_t>> ids = impl_->tokenize(sources, ignored, {});
+  std::vector<std::vector<uint32_t>> target_ids;
+  for (const std::string& target : targets) target_ids.push_back(impl_->target_ids(target));
+  return impl_->score(ids, target_ids, head_masks);
+}
+
+std::vector<TranslationScore> Translator::score_ids(std::span<const std::vector<uint32_t>> sources,
+                                                    std::span<const std::vector<uint32_t>> targets,
+                                                    const HeadMasks& head_masks) {
+  require_pairs(sources.size(), targets.size());
+  std::vector<Translation> ignored(sources.size());
+  return impl_->score(impl_->take_ids(sources, ignored, {}), targets, head_masks);
 }
 
 const TranslateStatistics& Translator::statistics() const { return impl_->statistics; }

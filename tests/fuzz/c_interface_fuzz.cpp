@@ -10,10 +10,12 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "mulciber/device.h"
 #include "tests/fuzz/c_array_calls.h"
 #include "tests/fuzz/c_completion_calls.h"
 #include "tests/fuzz/c_loading_calls.h"
 #include "tests/fuzz/c_task_calls.h"
+#include "tests/fuzz/c_text_calls.h"
 
 using namespace mulciber::fuzz;
 
@@ -66,6 +68,15 @@ constexpr Call kCalls[] = {
     {"embed_images", ArrayCalls::embed_images},
     {"attend", ArrayCalls::attend},
     {"describe", ArrayCalls::describe},
+    {"wait_for", TaskCalls::wait_for},
+    {"run", TaskCalls::run},
+    {"translate", TextCalls::translate},
+    {"score_translations", TextCalls::score},
+    {"text_tokens", TextCalls::tokens},
+    {"batch_translate", TextCalls::batch},
+    {"embed_texts", TextCalls::embed_texts},
+    {"describe_texts", TextCalls::describe},
+    {"trim_encoder", TextCalls::trim_encoder},
 };
 
 Loaded& loaded() {
@@ -74,6 +85,13 @@ Loaded& loaded() {
 }
 
 }  // namespace
+
+namespace mulciber {
+
+/// The room of the self-test is not linked, because no input calls it.
+SelfTest self_test(const DeviceOptions&, double) { std::abort(); }
+
+}  // namespace mulciber
 
 // Drivers keep memory for good, which counts as leaked once their library is unloaded.
 extern "C" __attribute__((visibility("default"))) int dlclose(void*) { return 0; }

@@ -151,11 +151,17 @@ struct LoadingCalls {
     MulciberModel* model = nullptr;
     MulciberDevice* device = nullptr;
     if (r.in.flag())
-      r.models.add(
+      return r.models.add(
           r.made(mulciber_open_model(r.context(), r.in.or_null("/nonexistent"), &model), model));
-    else
-      r.devices.add(
-          r.made(mulciber_open_device(r.context(), "no device of that name", &device), device));
+    auto info = r.in.structure<MulciberOpenDeviceInfo>();
+    info.device = "no device of that name";
+    if (r.in.rarely()) info.limits = "no-such-limit";
+    info.queue_priority = static_cast<MulciberQueuePriority>(r.in.byte() % 6);
+    info.set_occupancy_priority = r.in.flag();
+    info.occupancy_priority = r.in.single();
+    // A structure that ends before the name would open a device.
+    if (info.size == 8) info.size = sizeof(info);
+    r.devices.add(r.made(mulciber_create_device(r.context(), &info, &device), device));
   }
 
   static void adopt(Run& r) {

@@ -145,6 +145,18 @@ struct TaskCalls {
     MulciberTask* task = r.tasks.pick(r.in).handle;
     r.told(mulciber_wait(r.context(), task));
   }
+  static void wait_for(Run& r) {
+    MulciberTask* task = r.tasks.pick(r.in).handle;
+    MulciberBool ended = 0;
+    const uint64_t timeout = r.in.number();
+    r.told(mulciber_wait_for(r.context(), task, timeout, r.in.or_null(&ended)));
+  }
+  static void run(Run& r) {
+    MulciberTask* task = r.tasks.pick(r.in).handle;
+    MulciberBool done = 0;
+    const double budget = r.in.real();
+    r.told(mulciber_run(r.context(), task, budget, r.in.or_null(&done)));
+  }
   static void finish(Run& r) {
     MulciberTask* task = r.tasks.pick(r.in).handle;
     MulciberContext* c = r.last = r.l.context;

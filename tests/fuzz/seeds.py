@@ -228,6 +228,9 @@ put("c_interface", "arrays", call("embed_images", [0, 0, 32, 32, 0, 0, 16, 24, 0
     call("attend", [0] * 90) + call("describe", [0] * 4) + call("describe", [0, 0, 0, 1, 0, 0]) + call("describe", [0, 0, 0, 3, 0, 0, 0]))
 put("c_interface", "loading", call("load", [0, 1] + [0] * 9, [4]) + call("step_load", [0, 25, 0, 0]) + call("finish_load", [0, 0, 1]) +
     call("load", [0] * 12) + call("open_files", [0], "{}", [0, 0, 0], "x", [1, 1, 0, 0, 0, 2, 0]) + call("destroy", [2]))
+put("c_interface", "texts", call("translate", [0], "iron", "", [0] * 15, [1, 0, 0]) + call("score_translations", [0, 0], "iron", "The", [0] * 3, [2, 0, 0]) +
+    call("text_tokens", [0], "iron", [0] * 20) + call("embed_texts", [0], "iron", "A", [0] * 14, [2, 0, 0, 0]) + call("describe_texts", [0] * 9) +
+    TRANSLATION + call("run", [0] * 4) + call("wait_for", [0] * 4))
 put("c_interface", "devices", call("adopt", "", [0, 0, 0]) + call("adopt", "cache", [15, 0, 0]) + call("adopt", "", [10, 0, 0]) +
     b"".join(call("ask", [0] * 13, [which], [0] * 5) for which in range(4)) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
 

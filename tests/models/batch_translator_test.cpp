@@ -151,6 +151,10 @@ TEST_CASE("A request that cannot be translated leaves nothing behind") {
   CHECK_THAT(
       model_error([&] { batch.submit({.text = "iron", .options = {.beams = 99}}); }).value_or(""),
       ContainsSubstring("beams"));
+  TranslateOptions masked;
+  masked.head_masks.cross.assign(8, 1.0f);
+  CHECK_THAT(model_error([&] { batch.submit({.text = "iron", .options = masked}); }).value_or(""),
+             ContainsSubstring("cross head mask: has 8 factors, the model has 9 heads"));
   CHECK_FALSE(batch.step());
   CHECK(batch.statistics().requests == 0);
   CHECK_THROWS_AS(BatchTranslator(translator, {.slots = 0}), SettingError);

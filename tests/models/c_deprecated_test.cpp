@@ -38,6 +38,22 @@ TEST_CASE("Deprecated requirements in C are those that replaced them") {
   CHECK(found.context_bytes != bytes);
 }
 
+TEST_CASE("A device that is opened by its deprecated name is that of its options") {
+  const Context context;
+  MulciberContext* c = context.handle;
+  MulciberDevice* device = nullptr;
+  CHECK(mulciber_open_device(c, "no device of that name", &device) == MULCIBER_ERROR_UNAVAILABLE);
+  CHECK(device == nullptr);
+  const std::string best = list_devices().front().name;
+  for (const char* name : {static_cast<const char*>(nullptr), "0", best.c_str()}) {
+    REQUIRE(mulciber_open_device(c, name, &device) == MULCIBER_OK);
+    MulciberDeviceReport report = {sizeof(report)};
+    REQUIRE(mulciber_describe_device(c, device, &report) == MULCIBER_OK);
+    CHECK(report.name == best);
+    mulciber_destroy_device(device);
+  }
+}
+
 TEST_CASE("Deprecated functions of answers in C do what those do that replaced them") {
   const Session session(small_decoder().string());
   MulciberContext* c = session.c;

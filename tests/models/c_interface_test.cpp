@@ -155,7 +155,9 @@ TEST_CASE("What cannot be done in C is a status and a message") {
   info.size = sizeof(info);
   info.physical = &nothing;
   CHECK(mulciber_adopt_device(c, &info, &device) == MULCIBER_ERROR_UNAVAILABLE);
-  CHECK(mulciber_open_device(c, "no device of that name", &device) == MULCIBER_ERROR_UNAVAILABLE);
+  MulciberOpenDeviceInfo open = {sizeof(open)};
+  open.device = "no device of that name";
+  CHECK(mulciber_create_device(c, &open, &device) == MULCIBER_ERROR_UNAVAILABLE);
   CHECK(mulciber_is_done(nullptr));
   mulciber_cancel(nullptr);
   mulciber_destroy_task(nullptr);

@@ -10,6 +10,7 @@
 #include "models/loading/open_files.h"
 #include "mulciber/text_encoder.h"
 #include "tests/catch.h"
+#include "tests/changed_encoder.h"
 #include "tests/device.h"
 #include "tests/model_error.h"
 #include "tests/support.h"
@@ -21,63 +22,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path small_classifier() { return data_dir() / "roberta_cls"; }
-
 const std::vector<std::string> kLines = {"Why did the smith melt 42 crucibles?",
                                          "The red hammer strikes the anvil.", "", "iron",
                                          "The anvil, the hammer and the forge."};
-
-/// A copy of the small classifier whose files may be changed.
-class Changed {
- public:
-  Changed() {
-    for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
-      fs::copy_file(small_classifier() / name, folder_.path() / name);
-  }
-  std::string path() const { return folder_.path().string(); }
-  void write(const std::string& name, const Json& json) const {
-    write_file(folder_.path() / name, json.dump());
-  }
-  void set(const char* key, const Json& value) const {
-    Json config = Json::parse(read_file(folder_.path() / "config.json"));
-    config[key] = value;
-    write("config.json", config);
-  }
-  /// Adds the modules of a sentence encoder; pooling: the configuration of the pooling module.
-  void add_modules(const Json& pooling, const std::vector<std::string>& more = {}) const {
-    Json modules = Json::array();
-    const auto add = [&](const std::string& name, const std::string& where) {
-      modules.push_back({{"idx", modules.size()},
-                         {"name", std::to_string(modules.size())},
-                         {"path", where},
-                         {"type", "sentence_transformers.models." + name}});
-    };
-    add("Transformer", "");
-    add("Pooling", "1_Pooling");
-    for (const std::string& name : more) add(name, "2_" + name);
-    write("modules.json", modules);
-    fs::create_directories(folder_.path() / "1_Pooling");
-    write("1_Pooling/config.json", pooling);
-  }
-  /// Makes the two rows of the classifier's output those of start and end.
-  void make_reader() const {
-    set("architectures", {"RobertaForQuestionAnswering"});
-    std::string file = read_file(folder_.path() / "model.safetensors");
-    uint64_t length = 0;
-    std::memcpy(&length, file.data(), sizeof length);
-    std::string header = file.substr(8, length);
-    const std::string from = "classifier.out_proj", to = "qa_outputs";
-    for (size_t at; (at = header.find(from)) != std::string::npos;) {
-      header.replace(at, from.size(), to);
-      header.append(from.size() - to.size(), ' ');
-    }
-    REQUIRE(header.size() == length);
-    write_file(folder_.path() / "model.safetensors", file.replace(8, length, header));
-  }
-
- private:
-  TemporaryFolder folder_;
-};
 
 double difference(std::span<const float> a, std::span<const float> b) {
   REQUIRE(a.size() == b.size());
@@ -99,7 +46,7 @@ double cosine(std::span<const float> a, std::span<const float> b) {
   return sum / vector_length(a) / vector_length(b);
 }
 
-std::string sentence_error(const Changed& files) {
+std::string sentence_error(const ChangedEncoder& files) {
   const Checkpoint checkpoint(files.path());
   return model_error([&] { read_sentence_config(checkpoint); }).value_or("no error");
 }
@@ -107,7 +54,7 @@ std::string sentence_error(const Changed& files) {
 }  // namespace
 
 TEST_CASE("Vectors keep the order of the texts, whatever their lengths") {
-  TextEncoder encoder(shared_handle(), small_classifier().string());
+  TextEncoder encoder(shared_handle(), small_encoder());
   std::vector<std::pair<size_t, size_t>> seen;
   EmbedOptions options;
   options.batch.batch_texts = 2;
@@ -135,7 +82,7 @@ TEST_CASE("Vectors keep the order of the texts, whatever their lengths") {
 }
 
 TEST_CASE("A long text is cut, or refused, and its vector is that of its beginning") {
-  TextEncoder encoder(shared_handle(), small_classifier().string());
+  TextEncoder encoder(shared_handle(), small_encoder());
   std::string text;
   for (int i = 0; i < 60; ++i) text += "iron ";
   const TextVector cut = encoder.embed(text);
@@ -149,7 +96,8 @@ TEST_CASE("A long text is cut, or refused, and its vector is that of its beginni
   // The last token is still the one that the tokenizer adds.
   EncoderRunner runner;
   runner.device = shared_handle();
-  runner.load(open_files(small_classifier()), {}, Capability::kEncodeText, EncoderTask::kNone);
+  runner.load(open_files(fs::path(small_encoder())), {}, Capability::kEncodeText,
+              EncoderTask::kNone);
   TokenizedInput input = runner.tokenize(text, nullptr);
   const std::vector<uint32_t> before = input.ids.ids;
   runner.fit(input, 12, true, "text");
@@ -162,7 +110,8 @@ TEST_CASE("A long text is cut, or refused, and its vector is that of its beginni
 TEST_CASE("Of a pair the longer text is cut first") {
   EncoderRunner runner;
   runner.device = shared_handle();
-  runner.load(open_files(small_classifier()), {}, Capability::kEncodeText, EncoderTask::kNone);
+  runner.load(open_files(fs::path(small_encoder())), {}, Capability::kEncodeText,
+              EncoderTask::kNone);
   const std::string second = "the anvil";
   TokenizedInput input = runner.tokenize("the red hammer strikes the anvil and the forge", &second);
   const size_t first = input.first_end - input.first_begin;
@@ -182,7 +131,7 @@ TEST_CASE("Of a pair the longer text is cut first") {
 }
 
 TEST_CASE("A cancelled call says what is complete") {
-  TextEncoder encoder(shared_handle(), small_classifier().string());
+  TextEncoder encoder(shared_handle(), small_encoder());
   std::atomic<bool> cancel{false};
   EmbedOptions options;
   options.batch.batch_texts = 2;
@@ -193,7 +142,7 @@ TEST_CASE("A cancelled call says what is complete") {
 }
 
 TEST_CASE("Cosines are those of the vectors") {
-  TextEncoder encoder(shared_handle(), small_classifier().string());
+  TextEncoder encoder(shared_handle(), small_encoder());
   std::vector<TextVector> vectors = encoder.embed(kLines);
   vectors.push_back({std::vector<float>(encoder.width(), 0.0f), 0, false, true});
   const std::span queries = std::span(vectors).first(2);
@@ -211,14 +160,14 @@ TEST_CASE("Cosines are those of the vectors") {
 }
 
 TEST_CASE("The files of sentence-transformers say how texts become vectors") {
-  const Changed files;
+  const ChangedEncoder files;
   files.add_modules({{"pooling_mode_cls_token", true}, {"pooling_mode_mean_tokens", false}},
                     {"Normalize"});
   files.write("sentence_bert_config.json", {{"max_seq_length", 10}});
   files.write(
       "config_sentence_transformers.json",
       {{"prompts", {{"query", "iron "}, {"document", ""}}}, {"default_prompt_name", "document"}});
-  TextEncoder plain(shared_handle(), small_classifier().string());
+  TextEncoder plain(shared_handle(), small_encoder());
   TextEncoder encoder(shared_handle(), files.path());
   CHECK(encoder.max_tokens() == 10);
   CHECK(encoder.prompts().at("query") == "iron ");
@@ -244,7 +193,7 @@ TEST_CASE("The files of sentence-transformers say how texts become vectors") {
 }
 
 TEST_CASE("What would make other vectors than sentence-transformers is refused by its key") {
-  const Changed files;
+  const ChangedEncoder files;
   files.add_modules({{"pooling_mode", "mean"}});
   CHECK(sentence_error(files) == "no error");
   files.add_modules({{"pooling_mode_middle_tokens", true}});
@@ -265,7 +214,7 @@ TEST_CASE("What would make other vectors than sentence-transformers is refused b
 }
 
 TEST_CASE("Labels have the probabilities of their logits, of texts and of pairs") {
-  Classifier classifier(shared_handle(), small_classifier().string());
+  Classifier classifier(shared_handle(), small_encoder());
   CHECK(classifier.labels() == std::vector<std::string>{"LABEL_0", "LABEL_1"});
   const std::vector<ClassifierInput> inputs = {
       {kLines[0], std::nullopt}, {kLines[0], kLines[1]}, {kLines[1], kLines[0]}};
@@ -285,7 +234,7 @@ TEST_CASE("Labels have the probabilities of their logits, of texts and of pairs"
 }
 
 TEST_CASE("Several labels have a probability each") {
-  const Changed files;
+  const ChangedEncoder files;
   files.set("problem_type", "multi_label_classification");
   Classifier classifier(shared_handle(), files.path());
   CHECK(classifier.several_labels());
@@ -295,10 +244,10 @@ TEST_CASE("Several labels have a probability each") {
 }
 
 TEST_CASE("Models without the head that is asked for say which class has it") {
-  const std::string model = small_classifier().string();
+  const std::string model = small_encoder();
   CHECK_THAT(model_error([&] { PassageReader(shared_handle(), model); }).value_or("no error"),
              ContainsSubstring("ForQuestionAnswering"));
-  const Changed files;
+  const ChangedEncoder files;
   files.set("architectures", {"RobertaModel"});
   CHECK_THAT(model_error([&] { Classifier(shared_handle(), files.path()); }).value_or("no error"),
              ContainsSubstring("class RobertaModel, which has no head that classifies"));
@@ -309,7 +258,7 @@ TEST_CASE("Models without the head that is asked for say which class has it") {
 }
 
 TEST_CASE("Words of a passage have the tokens of the whole") {
-  const OpenModel opened = open_files(small_classifier());
+  const OpenModel opened = open_files(fs::path(small_encoder()));
   const std::string passage = "  The anvil, the hammer:\n42 crucibles. ";
   const PassageWords words = passage_words(*opened.tokenizer(), passage);
   std::vector<std::string> found;
@@ -321,7 +270,7 @@ TEST_CASE("Words of a passage have the tokens of the whole") {
 }
 
 TEST_CASE("Answers of long passages are the best of their windows") {
-  const Changed files;
+  const ChangedEncoder files;
   files.make_reader();
   PassageReader reader(shared_handle(), files.path());
   const std::string question = "Why melt?";
@@ -382,7 +331,7 @@ TEST_CASE("Answers of long passages are the best of their windows") {
 }
 
 TEST_CASE("That a passage does not say is an answer where it may be") {
-  const Changed files;
+  const ChangedEncoder files;
   files.make_reader();
   PassageReader reader(shared_handle(), files.path());
   const auto empty = [](const PassageAnswer& answer) { return answer.text.empty(); };

@@ -39,8 +39,8 @@ typedef enum MulciberCapability {
   MULCIBER_CAPABILITY_TRANSLATE = 1,        /* mulciber_load_translator */
   MULCIBER_CAPABILITY_REWRITE_TEXT = 2,     /* mulciber_load_translator, for other tasks */
   MULCIBER_CAPABILITY_ENCODE_TEXT = 3,      /* mulciber_load_text_encoder */
-  MULCIBER_CAPABILITY_CLASSIFY_TEXT = 4,    /* Classifier in mulciber/text_encoder.h */
-  MULCIBER_CAPABILITY_ANSWER = 5,           /* PassageReader in mulciber/text_encoder.h */
+  MULCIBER_CAPABILITY_CLASSIFY_TEXT = 4,    /* mulciber_load_classifier */
+  MULCIBER_CAPABILITY_ANSWER = 5,           /* mulciber_load_passage_reader */
   MULCIBER_CAPABILITY_ENCODE_IMAGES = 6,    /* mulciber_load_image_encoder */
   MULCIBER_CAPABILITY_CLASSIFY_IMAGES = 7,  /* mulciber_load_image_classifier */
   MULCIBER_CAPABILITY_MATCH = 8,            /* mulciber_load_image_text_matcher */

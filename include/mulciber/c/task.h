@@ -1,4 +1,5 @@
-/* Mulciber for C: tasks and their partial results. mulciber/c/slices.h runs them. C11. */
+/* Mulciber for C: tasks and their partial results. mulciber_run() runs them without Vulkan's types,
+ * mulciber/c/slices.h in frames. C11. */
 #ifndef MULCIBER_C_TASK_H
 #define MULCIBER_C_TASK_H
 
@@ -15,6 +16,19 @@ MULCIBER_API void mulciber_destroy_task(MulciberTask* task);
 
 /* Waits for slices that mulciber_step() submitted. */
 MULCIBER_API MulciberStatus mulciber_wait(MulciberContext* context, MulciberTask* task);
+
+/* Waits for at most timeout_ns nanoseconds; 0 only looks. ended: whether the slices that
+ * mulciber_step() submitted have ended. */
+MULCIBER_API MulciberStatus mulciber_wait_for(MulciberContext* context, MulciberTask* task,
+                                              uint64_t timeout_ns, MulciberBool* ended);
+
+/* Submits dispatches that are expected to take budget_us microseconds of device time, at least one
+ * while any is left, and waits for them. done: as mulciber_is_done(). A program that calls it in a
+ * loop can show the text so far in between. MULCIBER_ERROR_SETTING while slices of
+ * mulciber_record() are under way. */
+MULCIBER_API MulciberStatus mulciber_run(MulciberContext* context, MulciberTask* task,
+                                         double budget_us, MulciberBool* done);
+
 MULCIBER_API MulciberBool mulciber_is_done(const MulciberTask* task);
 
 MULCIBER_API void mulciber_cancel(MulciberTask* task);
