@@ -35,8 +35,8 @@ struct Requirements {
   std::vector<Requirement> list;
   /// Names of the available extensions, for ppEnabledExtensionNames.
   std::vector<std::string> extensions;
-  /// A chain of the available features. Pass it to vkCreateDevice, or copy it into the
-  /// application's own. It lives as long as `structures`.
+  /// A chain of the available features. Pass it to vkCreateDevice, or set the same features in the
+  /// application's own chain by enable(). It lives as long as `structures`.
   const VkPhysicalDeviceFeatures2* features = nullptr;
   std::shared_ptr<const FeatureStructures> structures;
   /// The first queue family that supports compute.
@@ -56,6 +56,20 @@ MULCIBER_API Requirements requirements(const ApplicationPhysicalDevice& applicat
 MULCIBER_API Requirements requirements(const ApplicationPhysicalDevice& application,
                                        const OpenModel& model,
                                        const GeneratorOptions& options = {});
+
+/// A feature that a chain has no structure for.
+struct UnplacedFeature {
+  std::string name;                     // "shaderFloat16"
+  std::vector<std::string> structures;  // those that can hold it, each of which suffices
+};
+
+/// Sets the features of `requirements` in an application's chain for VkDeviceCreateInfo::pNext, in
+/// the structures of single features and in those of Vulkan 1.1, 1.2 and 1.3. Features that are set
+/// already stay. Returns those for which the chain has no structure: the application adds one and
+/// calls this again, or does without. Requirements::extensions must be enabled too. Throws
+/// SettingError where `features` is null.
+MULCIBER_API std::vector<UnplacedFeature> enable(const Requirements& requirements,
+                                                 VkPhysicalDeviceFeatures2* features);
 
 /// A part of a task that is recorded or submitted at once.
 struct FrameSlice {

@@ -222,7 +222,7 @@ put("c_interface", "image", IMAGE + FINISH + copy(0, 0, 4) + copy(0, 0, 5) + rea
 put("c_interface", "loading", call("load", [0, 1] + [0] * 8, [4]) + call("step_load", [0, 25, 0, 0]) + call("finish_load", [0, 0, 1]) +
     call("load", [0] * 11) + call("open_files", [0], "{}", [0, 0, 0], "x", [1, 1, 0, 0, 0, 2, 0]) + call("destroy", [2]))
 put("c_interface", "devices", call("adopt", "", [0, 0, 0]) + call("adopt", "cache", [15, 0, 0]) + call("adopt", "", [10, 0, 0]) +
-    b"".join(call("ask", [0] * 12, [which], [0] * 5) for which in range(4)) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
+    b"".join(call("ask", [0] * 12, [which], [0] * count) for which, count in enumerate((6, 2, 3, 2, 8))) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
 
 
 def quoted(word):
