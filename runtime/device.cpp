@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/choices.h"
+#include "runtime/debug_labels.h"
 #include "runtime/deny_list.h"
 #include "runtime/device_features.h"
 #include "runtime/instance.h"
@@ -153,7 +154,7 @@ std::vector<Capabilities> Device::enumerate(const DeviceOptions& options) {
 std::unique_ptr<Device> Device::open(const DeviceOptions& options) {
   std::unique_ptr<Device> device(new Device);
   device->options_ = options;
-  device->instance_ = create_instance(device->options_.validate);
+  device->instance_ = create_instance(options.validate, options.debug_labels);
   std::vector<Found> found = find_devices(*device->instance_, options);
   const Found& chosen = choose(found, device->options_.device);
   device->capabilities_ = chosen.capabilities;
@@ -172,6 +173,7 @@ std::unique_ptr<Device> Device::adopt(const ApplicationDevice& application,
   device->options_ = options;
   device->application_ = application;
   device->options_.queue_priority = QueuePriority::kDefault;
+  device->options_.debug_labels = options.debug_labels || application.debug_labels;
   device->owned_ = false;
   device->instance_ = borrow_instance(application.physical);
   device->physical_ = application.physical.physical_device;
@@ -255,6 +257,7 @@ void Device::create() {
 
 void Device::start(const ApplicationQueue& queue) {
   if (!owned_) vk_ = device_functions(instance_->vk, device_);
+  options_.debug_labels = options_.debug_labels && has_debug_labels(instance_->vk);
   queue_ = std::make_unique<Queue>(vk_, device_, queue);
   // Timestamps depend on the queue family; the physical device's capabilities describe its best
   // family.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/debug_labels.h"
 #include "runtime/memory_barrier.h"
 #include "runtime/occupancy_priority.h"
 #include "runtime/pipeline.h"
@@ -50,8 +51,11 @@ void HazardTracker::note(const std::vector<ResolvedUse>& uses) {
   }
 }
 
-Recording::Recording(Device& device, std::vector<ResolvedNode> nodes) : Recording(device) {
+Recording::Recording(Device& device, std::vector<ResolvedNode> nodes,
+                     std::vector<std::string> layer_names)
+    : Recording(device) {
   nodes_ = std::move(nodes);
+  layer_names_ = std::move(layer_names);
   longest_buffer_ms_ = device.options().submission_ms;
   std::vector<PipelineKey> keys;
   for (const ResolvedNode& node : nodes_) {
@@ -175,10 +179,13 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
   // upload.
   wait(VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
   HazardTracker hazards;
+  DebugLabels labels(device_.instance_vk(), commands);
   VkPipeline bound = VK_NULL_HANDLE;
   bool after_timed = false;
   for (size_t i = first; i < last; ++i) {
     const Node& node = *nodes_[i].node;
+    const bool begins_layer = i == first || node.layer != nodes_[i - 1].node->layer;
+    if (begins_layer && !layer_names_.empty()) labels.begin(layer_names_[node.layer].c_str());
     // The measured time includes the barrier ahead of the node, which takes time too.
     const bool timed = times && is_timed(i, *times);
     if (timed) {

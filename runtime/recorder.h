@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/pipeline.h"
@@ -66,7 +67,9 @@ struct NodeTimes {
 class Recording {
  public:
   /// Makes pipelines and descriptor sets, and records every layer unless the device is adopted.
-  Recording(Device& device, std::vector<ResolvedNode> nodes);
+  /// layer_names: names for debug labels, by Node::layer; empty: none are recorded.
+  Recording(Device& device, std::vector<ResolvedNode> nodes,
+            std::vector<std::string> layer_names = {});
   ~Recording();
   Recording(const Recording&) = delete;
 
@@ -118,6 +121,7 @@ class Recording {
 
   Device& device_;
   std::vector<ResolvedNode> nodes_;
+  std::vector<std::string> layer_names_;
   std::vector<NodeTime> times_;  // measured times of nodes in slices
   std::vector<const struct Pipeline*> pipelines_;
   std::vector<VkDescriptorSet> sets_;

@@ -86,6 +86,8 @@ struct ApplicationDevice {
   /// Threads that compile pipelines, while the call that needs them waits; 1: only the caller's
   /// thread.
   uint32_t pipeline_threads = 1;
+  /// Name the dispatches of each layer in command buffers, see DeviceOptions::debug_labels.
+  bool debug_labels = false;
 };
 
 /// A two-dimensional image of the application's that results are copied into, made with

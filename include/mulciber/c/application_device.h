@@ -75,6 +75,9 @@ typedef struct MulciberDeviceInfo {
    * memory of lower priority is evicted first when device memory is short. */
   float memory_priority;
   float occupancy_priority; /* up to 1; 0: Vulkan's default, 0.5; see DeviceOptions */
+  /* Name the dispatches of each layer for RenderDoc and other debuggers: costs CPU time in every
+   * command buffer. Has no effect where VK_EXT_debug_utils is not enabled on the instance. */
+  MulciberBool debug_labels;
 } MulciberDeviceInfo;
 
 /* Wraps the application's device. The VkDevice must outlive everything made from it. */
