@@ -83,9 +83,11 @@ Recording::~Recording() {
   }
   device_.free_command_buffers(buffers);
   const DeviceFunctions& vk = device_.vk();
-  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
-  if (descriptor_pool_) vk.vkDestroyDescriptorPool(device_.handle(), descriptor_pool_, nullptr);
-  for (VkBufferView view : texel_views_) vk.vkDestroyBufferView(device_.handle(), view, nullptr);
+  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, device_.callbacks());
+  if (descriptor_pool_)
+    vk.vkDestroyDescriptorPool(device_.handle(), descriptor_pool_, device_.callbacks());
+  for (VkBufferView view : texel_views_)
+    vk.vkDestroyBufferView(device_.handle(), view, device_.callbacks());
 }
 
 double Recording::estimate_ms(const Node& node) const {
@@ -111,14 +113,14 @@ void Recording::plan_command_buffers() {
 void Recording::record_command_buffers() {
   const DeviceFunctions& vk = device_.vk();
   const bool timestamps = device_.capabilities().timestamp_period > 0;
-  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
+  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, device_.callbacks());
   queries_ = VK_NULL_HANDLE;
   const uint32_t node_queries = device_.profiler() ? static_cast<uint32_t>(2 * nodes_.size()) : 0;
   if (timestamps && !nodes_.empty()) {
     VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = node_queries + static_cast<uint32_t>(2 * command_buffers_.size());
-    device_.check(vk.vkCreateQueryPool(device_.handle(), &info, nullptr, &queries_),
+    device_.check(vk.vkCreateQueryPool(device_.handle(), &info, device_.callbacks(), &queries_),
                   "vkCreateQueryPool");
   }
   barriers_ = 0;

@@ -55,7 +55,7 @@ class SlicesLeft {
         pools_(std::move(pools)) {}
   ~SlicesLeft() {
     for (const VkQueryPool pool : pools_)
-      device_.vk().vkDestroyQueryPool(device_.handle(), pool, nullptr);
+      device_.vk().vkDestroyQueryPool(device_.handle(), pool, device_.callbacks());
   }
   SlicesLeft(const SlicesLeft&) = delete;
 
@@ -99,7 +99,8 @@ SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source,
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = NodeTimes::kQueries;
     VkQueryPool pool = VK_NULL_HANDLE;
-    device.check(vk.vkCreateQueryPool(device.handle(), &info, nullptr, &pool), "vkCreateQueryPool");
+    device.check(vk.vkCreateQueryPool(device.handle(), &info, device.callbacks(), &pool),
+                 "vkCreateQueryPool");
     pools_.push_back(pool);
   }
   free_pools_ = pools_;
