@@ -87,7 +87,8 @@ struct SelfTest {
 /// devices that any process opens with that folder afterwards use no kernel that failed: call
 /// self_test() before open_device(). It takes about `seconds` for a new driver, and almost no time
 /// later. Does nothing while another process tests, or without a writable folder. Throws
-/// DeviceError when no device matches.
+/// DeviceError when no device matches, and SettingError where the library was built without it
+/// (MULCIBER_SELF_TEST).
 MULCIBER_API SelfTest self_test(const DeviceOptions& options = {}, double seconds = 2);
 
 }  // namespace mulciber
