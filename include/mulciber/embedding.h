@@ -112,8 +112,9 @@ struct FrameStep {
 };
 
 /// Work on a device that runs in slices, a little in every frame. The constructor allocates memory,
-/// builds programs and compiles pipelines. Later calls do not allocate, compile or wait, unless
-/// they say so. Work may be cut inside layers; where it is cut changes no bit of the result.
+/// builds programs and compiles pipelines. Later calls do not allocate device memory, compile or
+/// wait, unless they say so. Work may be cut inside layers; where it is cut changes no bit of the
+/// result.
 ///
 /// A task runs in one of two ways, and may change from one to the other while none of its slices is
 /// under way; SettingError otherwise:
@@ -139,7 +140,9 @@ class MULCIBER_API FrameTask {
   /// that waits for earlier compute shaders and transfers, and ends with one that makes its writes
   /// visible to compute shaders, transfers and the CPU: no other barrier is needed. It binds a
   /// compute pipeline and its descriptors, sets push constants, and writes timestamps into queries
-  /// of its own, by which completed() corrects the estimates of later slices.
+  /// of its own, by which completed() corrects the estimates of later slices. After a task's first
+  /// call no CPU memory is allocated, except where more than 16 slices are under way, and where a
+  /// model whose layers all have sliding windows gives back pages of its cache.
   FrameSlice record(VkCommandBuffer commands, double budget_us);
   static FrameBorders borders();
   /// Tells the task that slices up to this number have ended, which the application knows by a

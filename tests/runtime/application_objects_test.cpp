@@ -8,7 +8,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/device.h"
@@ -19,6 +18,7 @@
 #include "tests/small_marian.h"
 #include "tests/support.h"
 #include "tests/vulkan_application.h"
+#include "tests/wrapped_device.h"
 
 #include "mulciber/embedding.h"
 
@@ -118,17 +118,15 @@ uint64_t number_of(Handle handle) {
 
 // Drivers honour callbacks in part: lavapipe frees pipelines by itself. So the driver gets none,
 // and the wrapped calls allocate and free in its place.
-template <typename Tag, typename Function>
+template <typename Name, typename Function>
 struct StandIn {
-  static constexpr bool kMakesOrDestroys = false;
-  static inline Function original = nullptr;
-  static constexpr Function call = nullptr;
+  static constexpr bool kWraps = false;
 };
 
-template <typename Tag, typename Info, typename Handle>
-struct StandIn<Tag,
+template <typename Name, typename Info, typename Handle>
+struct StandIn<Name,
                VkResult(VKAPI_PTR*)(VkDevice, const Info*, const VkAllocationCallbacks*, Handle*)> {
-  static constexpr bool kMakesOrDestroys = true;
+  static constexpr bool kWraps = true;
   static inline VkResult(VKAPI_PTR* original)(VkDevice, const Info*, const VkAllocationCallbacks*,
                                               Handle*) = nullptr;
   static VKAPI_ATTR VkResult VKAPI_CALL call(VkDevice device, const Info* info,
@@ -136,15 +134,15 @@ struct StandIn<Tag,
                                              Handle* handle) {
     const VkResult result = original(device, info, nullptr, handle);
     const std::lock_guard lock(g_given.mutex);
-    g_given.note(Tag::kName, callbacks);
+    g_given.note(Name::kName, callbacks);
     if (result == VK_SUCCESS) g_given.made(callbacks, number_of(*handle));
     return result;
   }
 };
 
-template <typename Tag>
-struct StandIn<Tag, PFN_vkCreateComputePipelines> {
-  static constexpr bool kMakesOrDestroys = true;
+template <typename Name>
+struct StandIn<Name, PFN_vkCreateComputePipelines> {
+  static constexpr bool kWraps = true;
   static inline PFN_vkCreateComputePipelines original = nullptr;
   static VKAPI_ATTR VkResult VKAPI_CALL call(VkDevice device, VkPipelineCache cache, uint32_t count,
                                              const VkComputePipelineCreateInfo* infos,
@@ -152,7 +150,7 @@ struct StandIn<Tag, PFN_vkCreateComputePipelines> {
                                              VkPipeline* pipelines) {
     const VkResult result = original(device, cache, count, infos, nullptr, pipelines);
     const std::lock_guard lock(g_given.mutex);
-    g_given.note(Tag::kName, callbacks);
+    g_given.note(Name::kName, callbacks);
     g_given.caches.push_back(cache);
     for (uint32_t i = 0; i < count && result == VK_SUCCESS; ++i)
       g_given.made(callbacks, number_of(pipelines[i]));
@@ -160,63 +158,24 @@ struct StandIn<Tag, PFN_vkCreateComputePipelines> {
   }
 };
 
-template <typename Tag, typename Handle>
-struct StandIn<Tag, void(VKAPI_PTR*)(VkDevice, Handle, const VkAllocationCallbacks*)> {
-  static constexpr bool kMakesOrDestroys = true;
+template <typename Name, typename Handle>
+struct StandIn<Name, void(VKAPI_PTR*)(VkDevice, Handle, const VkAllocationCallbacks*)> {
+  static constexpr bool kWraps = true;
   static inline void(VKAPI_PTR* original)(VkDevice, Handle, const VkAllocationCallbacks*) = nullptr;
   static VKAPI_ATTR void VKAPI_CALL call(VkDevice device, Handle handle,
                                          const VkAllocationCallbacks* callbacks) {
     {
       const std::lock_guard lock(g_given.mutex);
-      g_given.note(Tag::kName, callbacks);
+      g_given.note(Name::kName, callbacks);
       g_given.destroyed(callbacks, number_of(handle));
     }
     original(device, handle, nullptr);  // whose handle may be used anew at once
   }
 };
 
-#define MULCIBER_STAND_IN_TAG(name)                              \
-  struct StandInTag_##name {                                     \
-    [[maybe_unused]] static constexpr const char* kName = #name; \
-  };
-MULCIBER_DEVICE_FUNCTIONS(MULCIBER_STAND_IN_TAG)
-#undef MULCIBER_STAND_IN_TAG
-
-PFN_vkGetInstanceProcAddr g_watched_instance = nullptr;
-PFN_vkGetDeviceProcAddr g_watched_device = nullptr;
-
-/// `found`, or the call that stands in for it.
-template <typename Call>
-PFN_vkVoidFunction stand_in(PFN_vkVoidFunction found) {
-  if constexpr (Call::kMakesOrDestroys) {
-    Call::original = reinterpret_cast<decltype(Call::original)>(found);
-    return reinterpret_cast<PFN_vkVoidFunction>(&Call::call);
-  }
-  return found;
-}
-
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL watching_device(VkDevice device, const char* name) {
-  const PFN_vkVoidFunction found = g_watched_device(device, name);
-#define MULCIBER_WATCH(function)                    \
-  if (found && std::string_view(name) == #function) \
-    return stand_in<StandIn<StandInTag_##function, PFN_##function>>(found);
-  MULCIBER_DEVICE_FUNCTIONS(MULCIBER_WATCH)
-#undef MULCIBER_WATCH
-  return found;
-}
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL watching_instance(VkInstance instance, const char* name) {
-  const PFN_vkVoidFunction found = g_watched_instance(instance, name);
-  if (std::string_view(name) != "vkGetDeviceProcAddr") return found;
-  g_watched_device = reinterpret_cast<PFN_vkGetDeviceProcAddr>(found);
-  return reinterpret_cast<PFN_vkVoidFunction>(&watching_device);
-}
-
 ApplicationDevice watched(const VulkanApplication& application) {
   g_given.reset();
-  ApplicationDevice lent = application.lent();
-  g_watched_instance = lent.physical.get_instance_proc_addr;
-  lent.physical.get_instance_proc_addr = watching_instance;
-  return lent;
+  return WrappedDevice<StandIn>::wrap(application.lent());
 }
 
 /// Makes objects of every kind: memory, pipelines, semaphores, queries, texel views, fences.
