@@ -248,8 +248,9 @@ std::vector<float> resampled(std::span<const float>, uint32_t from_rate, uint32_
 
 Sound read_sound(std::span<const std::byte>, const std::string& name, uint32_t,
                  const SoundLimits&) {
-  throw ModelError(name, "this build reads no sound files: it was made without libsndfile",
-                   "install libsndfile1-dev and libsamplerate0-dev and build again");
+  throw ModelError(name, "this build has no sound files: MULCIBER_AUDIO",
+                   "install libsndfile1-dev and libsamplerate0-dev and build with "
+                   "-DMULCIBER_AUDIO=ON, or give raw samples");
 }
 
 Sound read_sound(const std::filesystem::path& path, uint32_t sample_rate,

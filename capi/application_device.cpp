@@ -29,6 +29,9 @@ MulciberStatus mulciber_adopt_device(MulciberContext* context, const MulciberDev
     if (info.memory_priority != 0) application.memory_priority = info.memory_priority;
     if (cache) application.pipeline_cache.assign(cache, cache + info.pipeline_cache_size);
     application.pipeline_threads = std::max(info.pipeline_threads, 1u);
+    application.debug_labels = info.debug_labels != 0;
+    application.pipeline_cache_handle = info.pipeline_cache_handle;
+    application.allocation_callbacks = info.allocation_callbacks;
     DeviceOptions options = {.cache_folder = info.cache_folder ? info.cache_folder : ""};
     if (info.occupancy_priority != 0) options.occupancy_priority = info.occupancy_priority;
     *device = new MulciberDevice{adopt_device(application, options)};

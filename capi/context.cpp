@@ -9,8 +9,8 @@
 namespace {
 
 // In the order of their names; capi/CMakeLists.txt writes the list.
-constexpr std::string_view kFunctions[] = {
-#include "functions.inc"
+constexpr std::string_view kSupported[] = {
+#include "supported.inc"
 };
 
 }  // namespace
@@ -18,7 +18,7 @@ constexpr std::string_view kFunctions[] = {
 const char* mulciber_version(void) { return MULCIBER_VERSION; }
 
 MulciberBool mulciber_supports(const char* name) {
-  return name && std::ranges::binary_search(kFunctions, std::string_view(name));
+  return name && std::ranges::binary_search(kSupported, std::string_view(name));
 }
 
 MulciberStatus mulciber_create_context(MulciberContext** context) {

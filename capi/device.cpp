@@ -44,6 +44,7 @@ DeviceOptions device_options(const MulciberOpenDeviceInfo* from) {
   if (info.set_occupancy_priority) options.occupancy_priority = info.occupancy_priority;
   if (info.submission_ms != 0) options.submission_ms = info.submission_ms;
   options.hang_seconds = info.hang_seconds;
+  options.debug_labels = info.debug_labels != 0;
   return info.from_environment ? options_from_environment(options) : options;
 }
 

@@ -21,6 +21,7 @@ struct MulciberContext {
   std::vector<MulciberRequirement> list;
   std::vector<const char*> extensions;
   std::string obstacles;
+  std::shared_ptr<const void> unplaced;  // storage of mulciber_enable_features()'s result
 };
 struct MulciberDevice {
   std::shared_ptr<mulciber::Device> device;

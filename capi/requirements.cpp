@@ -7,6 +7,31 @@
 #include "capi/handles.h"
 #include "capi/structures.h"
 
+namespace mulciber::c {
+namespace {
+
+/// Features without a place, and what C shows of them.
+struct ShownFeatures {
+  std::vector<UnplacedFeature> features;
+  std::vector<std::vector<const char*>> structures;  // by feature
+  std::vector<MulciberUnplacedFeature> list;
+
+  explicit ShownFeatures(std::vector<UnplacedFeature> found) : features(std::move(found)) {
+    for (const UnplacedFeature& feature : features) {
+      auto& names = structures.emplace_back();
+      for (const std::string& name : feature.structures) names.push_back(name.c_str());
+      list.push_back({.size = sizeof(MulciberUnplacedFeature),
+                      .structure_count = static_cast<uint32_t>(names.size()),
+                      .name = feature.name.c_str(),
+                      .structures = names.data()});
+    }
+  }
+  ShownFeatures(const ShownFeatures&) = delete;
+};
+
+}  // namespace
+}  // namespace mulciber::c
+
 using namespace mulciber;
 using namespace mulciber::c;
 
@@ -48,6 +73,23 @@ MulciberStatus mulciber_query_requirements(MulciberContext* context,
               .weight_bytes = found.memory.weight_bytes,
               .context_bytes = found.memory.context_bytes};
     std::memcpy(to, &result, std::min<size_t>(size, sizeof(result)));
+  });
+}
+
+MulciberStatus mulciber_enable_features(MulciberContext* context, const MulciberRequirements* from,
+                                        VkPhysicalDeviceFeatures2* features, uint32_t* count,
+                                        const MulciberUnplacedFeature** unplaced) {
+  return guarded(context, [&] {
+    given_to(count, "unplaced_count") = 0;
+    given_to(unplaced, "unplaced") = nullptr;
+    Requirements found;
+    found.features = &given_to(of_any_version(from, "MulciberRequirements").features,
+                               "MulciberRequirements::features");
+    const auto shown =
+        std::make_shared<const ShownFeatures>(enable(found, &given_to(features, "features")));
+    *count = static_cast<uint32_t>(shown->list.size());
+    *unplaced = shown->list.data();
+    context->unplaced = shown;
   });
 }
 

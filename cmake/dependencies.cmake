@@ -5,11 +5,11 @@
 #   libcpp-httplib-dev pkg-config
 # to compile shaders, which may be left out (MULCIBER_SHADERS):
 #   glslang-tools spirv-tools zstd
-# to read images, each of which may be left out:
+# to read images, each of which may be left out (MULCIBER_IMAGES):
 #   libpng-dev libjpeg-dev libwebp-dev
 # for `mulciber pull`, which may be left out:
 #   libcurl4-openssl-dev nettle-dev (SHA-256)
-# and for sound files, which may be left out:
+# and for sound files, which may be left out (MULCIBER_AUDIO):
 #   libsndfile1-dev libsamplerate0-dev, and zlib1g-dev to find texts that repeat themselves
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -33,25 +33,50 @@ find_program(ZSTD zstd)
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 
-find_package(PNG QUIET)
-find_package(JPEG QUIET)
-find_path(WEBP_INCLUDE_DIR webp/decode.h)
-find_library(WEBP_LIBRARY webp)
-if(WEBP_INCLUDE_DIR AND WEBP_LIBRARY)
-  add_library(mulciber_webp INTERFACE)
-  target_include_directories(mulciber_webp SYSTEM INTERFACE ${WEBP_INCLUDE_DIR})
-  target_link_libraries(mulciber_webp INTERFACE ${WEBP_LIBRARY})
+# What programs link beside libmulciber.a, for mulciber::static and `pkg-config --static`.
+set(MULCIBER_LINKED_LIBRARIES -lfmt -lpcre2-8 -lutf8proc -lzstd)
+
+set(MULCIBER_IMAGE_FILES OFF)  # whether files of one format are read at least
+if(MULCIBER_IMAGES)
+  find_package(PNG QUIET)
+  find_package(JPEG QUIET)
+  find_path(WEBP_INCLUDE_DIR webp/decode.h)
+  find_library(WEBP_LIBRARY webp)
+  if(WEBP_INCLUDE_DIR AND WEBP_LIBRARY)
+    add_library(mulciber_webp INTERFACE)
+    target_include_directories(mulciber_webp SYSTEM INTERFACE ${WEBP_INCLUDE_DIR})
+    target_link_libraries(mulciber_webp INTERFACE ${WEBP_LIBRARY})
+  endif()
+  foreach(format PNG::PNG JPEG::JPEG mulciber_webp)
+    if(TARGET ${format})
+      set(MULCIBER_IMAGE_FILES ON)
+      string(REGEX REPLACE ".*[:_]" "" name ${format})
+      string(TOLOWER ${name} name)
+      list(APPEND MULCIBER_LINKED_LIBRARIES -l${name})
+    endif()
+  endforeach()
 endif()
 
 find_package(CURL QUIET)
 find_path(NETTLE_INCLUDE_DIR nettle/sha2.h)
 find_library(NETTLE_LIBRARY nettle)
 
-find_path(SNDFILE_INCLUDE_DIR sndfile.h)
-find_library(SNDFILE_LIBRARY sndfile)
-find_path(SAMPLERATE_INCLUDE_DIR samplerate.h)
-find_library(SAMPLERATE_LIBRARY samplerate)
+set(MULCIBER_SOUND_FILES OFF)  # whether they are read
+if(MULCIBER_AUDIO)
+  find_path(SNDFILE_INCLUDE_DIR sndfile.h)
+  find_library(SNDFILE_LIBRARY sndfile)
+  find_path(SAMPLERATE_INCLUDE_DIR samplerate.h)
+  find_library(SAMPLERATE_LIBRARY samplerate)
+  if(SNDFILE_LIBRARY AND SNDFILE_INCLUDE_DIR AND SAMPLERATE_LIBRARY AND SAMPLERATE_INCLUDE_DIR)
+    set(MULCIBER_SOUND_FILES ON)
+    list(APPEND MULCIBER_LINKED_LIBRARIES -lsndfile -lsamplerate)
+  endif()
+endif()
 find_package(ZLIB QUIET)
+if(ZLIB_FOUND)
+  list(APPEND MULCIBER_LINKED_LIBRARIES -lz)
+endif()
+list(APPEND MULCIBER_LINKED_LIBRARIES -lstdc++ -lm -pthread -ldl)
 
 # cpp-httplib is either headers only or a library; its pkg-config file says how it was built. Tests without our programs
 # use it as well. Its header has inline functions that call OpenSSL if the library was built with it, so we link what

@@ -1,5 +1,6 @@
 # Installs the command, the shared library with its public headers and CMake package
-# (find_package(mulciber), then link mulciber::mulciber), and the bundled models.
+# (find_package(mulciber), then link mulciber::mulciber, or mulciber::static where MULCIBER_STATIC was
+# on), and the bundled models.
 include(CMakePackageConfigHelpers)
 
 set(MULCIBER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mulciber)
@@ -7,7 +8,7 @@ if(TARGET mulciber)
   install(TARGETS mulciber RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 if(MULCIBER_STATIC)
-  install(TARGETS libmulciber_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS libmulciber_static EXPORT mulciber-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(TARGETS libmulciber EXPORT mulciber-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -31,18 +32,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mulciber-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/mulciber-config.cmake
               ${PROJECT_BINARY_DIR}/mulciber-config-version.cmake
         DESTINATION ${MULCIBER_PACKAGE_DIR})
-# Libraries for `pkg-config --static`.
-set(MULCIBER_PRIVATE_LIBRARIES "-lfmt -lpcre2-8 -lutf8proc -lzstd")
-foreach(optional PNG_FOUND:-lpng JPEG_FOUND:-ljpeg WEBP_LIBRARY:-lwebp SNDFILE_LIBRARY:-lsndfile
-        SAMPLERATE_LIBRARY:-lsamplerate ZLIB_FOUND:-lz)
-  string(REPLACE ":" ";" optional ${optional})
-  list(GET optional 0 found)
-  list(GET optional 1 flag)
-  if(${found})
-    string(APPEND MULCIBER_PRIVATE_LIBRARIES " ${flag}")
-  endif()
-endforeach()
-string(APPEND MULCIBER_PRIVATE_LIBRARIES " -lstdc++ -lm -pthread -ldl")
+list(JOIN MULCIBER_LINKED_LIBRARIES " " MULCIBER_PRIVATE_LIBRARIES)  # for `pkg-config --static`
 # The prefix is what lies above the file: `cmake --install --prefix` and packages choose another than the configure step.
 set(MULCIBER_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
 if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")

@@ -19,8 +19,9 @@ namespace mulciber {
 #ifndef MULCIBER_READS_JPEG
 
 StoredImage decode_jpeg(std::span<const std::byte>, const std::string& where) {
-  throw ModelError(where, "is a JPEG file, and this build reads none",
-                   "install libjpeg-dev and build anew, or give another format");
+  throw ModelError(
+      where, "is a JPEG file, and this build reads none: MULCIBER_IMAGES",
+      "install libjpeg-dev and build with -DMULCIBER_IMAGES=ON, or give another format");
 }
 
 #else

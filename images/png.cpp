@@ -15,8 +15,9 @@ namespace mulciber {
 #ifndef MULCIBER_READS_PNG
 
 StoredImage decode_png(std::span<const std::byte>, const std::string& where) {
-  throw ModelError(where, "is a PNG file, and this build reads none",
-                   "install libpng-dev and build anew, or give another format");
+  throw ModelError(
+      where, "is a PNG file, and this build reads none: MULCIBER_IMAGES",
+      "install libpng-dev and build with -DMULCIBER_IMAGES=ON, or give another format");
 }
 
 #else

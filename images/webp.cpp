@@ -14,8 +14,9 @@ namespace mulciber {
 #ifndef MULCIBER_READS_WEBP
 
 StoredImage decode_webp(std::span<const std::byte>, const std::string& where) {
-  throw ModelError(where, "is a WebP file, and this build reads none",
-                   "install libwebp-dev and build anew, or give another format");
+  throw ModelError(
+      where, "is a WebP file, and this build reads none: MULCIBER_IMAGES",
+      "install libwebp-dev and build with -DMULCIBER_IMAGES=ON, or give another format");
 }
 
 #else

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "runtime/choices.h"
+#include "runtime/debug_labels.h"
 #include "runtime/deny_list.h"
 #include "runtime/device_features.h"
 #include "runtime/instance.h"
@@ -108,6 +109,13 @@ void require_application(const ApplicationDevice& application) {
     fail("has a memory_priority beyond 0 and 1", "give one between them");
   if (!application.allocator.allocate != !application.allocator.free)
     fail("has an allocator with one of allocate and free", "give both, or neither");
+  if (const VkAllocationCallbacks* callbacks = application.allocation_callbacks;
+      callbacks &&
+      (!callbacks->pfnAllocation || !callbacks->pfnReallocation || !callbacks->pfnFree))
+    fail("has allocation callbacks that lack a function",
+         "give pfnAllocation, pfnReallocation and pfnFree");
+  if (application.pipeline_cache_handle && !application.pipeline_cache.empty())
+    fail("has a pipeline cache both as a handle and as bytes", "give one of them");
   if (application.physical.api_version < VK_API_VERSION_1_1)
     fail("is of Vulkan 1.0", "make the instance with an apiVersion of 1.1 or newer");
 }
@@ -154,7 +162,7 @@ std::vector<Capabilities> Device::enumerate(const DeviceOptions& options) {
 std::unique_ptr<Device> Device::open(const DeviceOptions& options) {
   std::unique_ptr<Device> device(new Device);
   device->options_ = options;
-  device->instance_ = create_instance(device->options_.validate);
+  device->instance_ = create_instance(options.validate, options.debug_labels);
   std::vector<Found> found = find_devices(*device->instance_, options);
   const Found& chosen = choose(found, device->options_.device);
   device->capabilities_ = chosen.capabilities;
@@ -172,7 +180,12 @@ std::unique_ptr<Device> Device::adopt(const ApplicationDevice& application,
   std::unique_ptr<Device> device(new Device);
   device->options_ = options;
   device->application_ = application;
+  if (application.allocation_callbacks) {
+    device->callbacks_ = *application.allocation_callbacks;
+    device->application_.allocation_callbacks = &device->callbacks_;
+  }
   device->options_.queue_priority = QueuePriority::kDefault;
+  device->options_.debug_labels = options.debug_labels || application.debug_labels;
   device->owned_ = false;
   device->instance_ = borrow_instance(application.physical);
   device->physical_ = application.physical.physical_device;
@@ -256,7 +269,8 @@ void Device::create() {
 
 void Device::start(const ApplicationQueue& queue) {
   if (!owned_) vk_ = device_functions(instance_->vk, device_);
-  queue_ = std::make_unique<Queue>(vk_, device_, queue);
+  options_.debug_labels = options_.debug_labels && has_debug_labels(instance_->vk);
+  queue_ = std::make_unique<Queue>(vk_, device_, callbacks(), queue);
   // Timestamps depend on the queue family; the physical device's capabilities describe its best
   // family.
   const std::vector<VkQueueFamilyProperties> families = queue_families(instance_->vk, physical_);
@@ -269,7 +283,8 @@ void Device::start(const ApplicationQueue& queue) {
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.queueFamilyIndex = queue.family;
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-  check(vk_.vkCreateCommandPool(device_, &pool, nullptr, &command_pool_), "vkCreateCommandPool");
+  check(vk_.vkCreateCommandPool(device_, &pool, callbacks(), &command_pool_),
+        "vkCreateCommandPool");
 
   memory_ = std::make_unique<Allocator>(*this);
   pipelines_ = std::make_unique<PipelineCache>(*this);
@@ -290,7 +305,7 @@ Device::~Device() {
   pipelines_.reset();
   memory_.reset();
   queue_.reset();
-  if (command_pool_) vk_.vkDestroyCommandPool(device_, command_pool_, nullptr);
+  if (command_pool_) vk_.vkDestroyCommandPool(device_, command_pool_, callbacks());
   if (owned_) vk_.vkDestroyDevice(device_, nullptr);
 }
 

@@ -108,6 +108,8 @@ class Device {
   const DeviceFunctions& vk() const { return vk_; }
   const InstanceFunctions& instance_vk() const;
   bool adopted() const { return !owned_; }
+  /// What calls that make and destroy objects of the device are given; null: the driver's own.
+  const VkAllocationCallbacks* callbacks() const { return application_.allocation_callbacks; }
   /// The application's description of an adopted device; empty for other devices.
   const ApplicationDevice& application() const { return application_; }
   VkCommandBuffer allocate_command_buffer();
@@ -134,8 +136,9 @@ class Device {
   std::shared_ptr<struct InstanceHandle> instance_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;
-  bool owned_ = true;              // the VkDevice is destroyed with this
-  ApplicationDevice application_;  // describes a device that is not owned
+  bool owned_ = true;                  // the VkDevice is destroyed with this
+  ApplicationDevice application_;      // describes a device that is not owned
+  VkAllocationCallbacks callbacks_{};  // a copy of the application's
   VkQueue second_queue_ = VK_NULL_HANDLE;
   uint32_t second_queue_family_ = 0;
   DeviceFunctions vk_{};

@@ -9,7 +9,7 @@ namespace mulciber {
 namespace {
 
 #define MULCIBER_PLACE(type, structure, member) \
-  FeaturePlace { type, sizeof(structure), offsetof(structure, member) }
+  FeaturePlace { type, sizeof(structure), offsetof(structure, member), #structure }
 
 VkBaseOutStructure* next_of(const void* structure) {
   return static_cast<const VkBaseOutStructure*>(structure)->pNext;
@@ -227,12 +227,30 @@ DeviceFeatures read_features(const VkPhysicalDeviceFeatures2& chain) {
   for (VkBaseOutStructure* at = next_of(&chain); at; at = next_of(at)) {
     for (const FeatureEntry& entry : feature_entries()) {
       for (const FeaturePlace& place : {entry.own, entry.core}) {
-        if (place.size > 0 && place.type == at->sType && *place_in(at, place))
+        if (place.exists() && place.type == at->sType && *place_in(at, place))
           features.*entry.feature = true;
       }
     }
   }
   return features;
+}
+
+std::vector<const FeatureEntry*> set_features(const DeviceFeatures& features,
+                                              VkPhysicalDeviceFeatures2& chain) {
+  std::vector<const FeatureEntry*> unplaced;
+  for (const FeatureEntry& entry : feature_entries()) {
+    if (!(features.*entry.feature)) continue;
+    bool placed = false;
+    for (VkBaseOutStructure* at = next_of(&chain); at; at = next_of(at)) {
+      for (const FeaturePlace& place : {entry.own, entry.core}) {
+        if (!place.exists() || place.type != at->sType) continue;
+        *place_in(at, place) = VK_TRUE;
+        placed = true;
+      }
+    }
+    if (!placed) unplaced.push_back(&entry);
+  }
+  return unplaced;
 }
 
 DeviceFeatures features_of(const Capabilities& c) {

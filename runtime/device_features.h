@@ -42,6 +42,9 @@ struct DeviceFeatures {
 struct FeaturePlace {
   VkStructureType type = VK_STRUCTURE_TYPE_MAX_ENUM;
   size_t size = 0, offset = 0;
+  const char* structure = "";  // Vulkan's name
+
+  bool exists() const { return size > 0; }
 };
 
 struct FeatureEntry {
@@ -70,6 +73,10 @@ struct FeatureStructures {
 
 /// The features that a chain enables, in any of its structures.
 DeviceFeatures read_features(const VkPhysicalDeviceFeatures2& chain);
+/// Sets these features in a chain, in every structure that holds them. Returns those for which the
+/// chain has no structure.
+std::vector<const FeatureEntry*> set_features(const DeviceFeatures& features,
+                                              VkPhysicalDeviceFeatures2& chain);
 /// Exactly the features that the capabilities offer, so that a mask of limits holds on the device
 /// too. The exception is pipeline_executables, which is asked for only to read the driver's
 /// statistics of kernels.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "mulciber/error.h"
 
@@ -24,6 +25,18 @@ VKAPI_ATTR VkBool32 VKAPI_CALL collect_message(VkDebugUtilsMessageSeverityFlagBi
   std::lock_guard lock(handle->mutex);
   handle->messages.push_back(data->pMessage ? data->pMessage : "");
   return VK_FALSE;
+}
+
+bool offers_extension(PFN_vkGetInstanceProcAddr entry, std::string_view name) {
+  const auto enumerate = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(
+      entry(nullptr, "vkEnumerateInstanceExtensionProperties"));
+  uint32_t count = 0;
+  if (!enumerate || enumerate(nullptr, &count, nullptr) != VK_SUCCESS) return false;
+  std::vector<VkExtensionProperties> found(count);
+  if (enumerate(nullptr, &count, found.data()) < VK_SUCCESS) return false;
+  found.resize(count);
+  return std::ranges::any_of(
+      found, [&](const VkExtensionProperties& each) { return each.extensionName == name; });
 }
 
 }  // namespace
@@ -49,7 +62,7 @@ const char* name_of(VkResult result) {
   }
 }
 
-std::shared_ptr<InstanceHandle> create_instance(bool validate) {
+std::shared_ptr<InstanceHandle> create_instance(bool validate, bool debug_labels) {
   const PFN_vkGetInstanceProcAddr entry = vulkan_loader();
   const auto create =
       reinterpret_cast<PFN_vkCreateInstance>(entry ? entry(nullptr, "vkCreateInstance") : nullptr);
@@ -79,12 +92,14 @@ std::shared_ptr<InstanceHandle> create_instance(bool validate) {
   features.enabledValidationFeatureCount = 1;
   features.pEnabledValidationFeatures = enabled;
   const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
-  if (validate) {
+  info.ppEnabledExtensionNames = extensions;
+  if (validate) {  // the layer has the extension
     info.pNext = &features;
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &kValidationLayer;
     info.enabledExtensionCount = 1;
-    info.ppEnabledExtensionNames = extensions;
+  } else if (debug_labels && offers_extension(entry, extensions[0])) {
+    info.enabledExtensionCount = 1;
   }
   VkResult result = create(&info, nullptr, &handle->instance);
   if (result == VK_ERROR_LAYER_NOT_PRESENT) {

@@ -27,9 +27,9 @@ struct InstanceHandle {
 };
 
 /// Makes an instance. validate: with the Khronos validation layer and synchronization validation,
-/// whose messages are collected. Throws DeviceError when there is no Vulkan loader, no driver, or
-/// no such layer.
-std::shared_ptr<InstanceHandle> create_instance(bool validate);
+/// whose messages are collected. debug_labels: with the functions for labels, where the loader has
+/// them. Throws DeviceError when there is no Vulkan loader, no driver, or no such layer.
+std::shared_ptr<InstanceHandle> create_instance(bool validate, bool debug_labels = false);
 
 /// Wraps an application's instance, which is left as it is. Throws DeviceError where a handle is
 /// missing.

@@ -87,12 +87,13 @@ Allocator::~Allocator() {
 }
 
 void Allocator::destroy(MemoryBlock& block) {
-  if (block.buffer) device_.vk().vkDestroyBuffer(device_.handle(), block.buffer, nullptr);
+  if (block.buffer)
+    device_.vk().vkDestroyBuffer(device_.handle(), block.buffer, device_.callbacks());
   if (!block.memory.memory) return;
   if (const ApplicationAllocator& application = device_.application().allocator; application.free) {
     application.free(block.memory);
   } else {
-    device_.vk().vkFreeMemory(device_.handle(), block.memory.memory, nullptr);
+    device_.vk().vkFreeMemory(device_.handle(), block.memory.memory, device_.callbacks());
   }
 }
 
@@ -142,7 +143,8 @@ VkResult Allocator::allocate_from_driver(MemoryBlock& block, const VkMemoryRequi
       const VkMemoryPropertyFlags has = memory.memoryTypes[i].propertyFlags;
       if (!(needs.memoryTypeBits & (1u << i)) || (has & wanted) != wanted) continue;
       allocate.memoryTypeIndex = i;
-      result = vk.vkAllocateMemory(device_.handle(), &allocate, nullptr, &block.memory.memory);
+      result = vk.vkAllocateMemory(device_.handle(), &allocate, device_.callbacks(),
+                                   &block.memory.memory);
       if (result == VK_ERROR_DEVICE_LOST) return result;
       if (result != VK_SUCCESS) continue;
       const bool wants_host_visible = for_cpu(block.use) || c.host_visible_device_memory;
@@ -193,7 +195,7 @@ std::unique_ptr<MemoryBlock> Allocator::create_block(uint64_t size, MemoryUsage 
                VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
   if (c.has(kBufferAddress)) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   if (c.has(kTexelLoads)) info.usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
-  device_.check(vk.vkCreateBuffer(device_.handle(), &info, nullptr, &block->buffer),
+  device_.check(vk.vkCreateBuffer(device_.handle(), &info, device_.callbacks(), &block->buffer),
                 "vkCreateBuffer");
 
   VkMemoryRequirements needs;

@@ -59,7 +59,9 @@ std::filesystem::path writable_cache_folder(const std::filesystem::path& folder)
   return error ? std::filesystem::path() : folder;
 }
 
-PipelineCache::PipelineCache(Device& device) : device_(device) {
+PipelineCache::PipelineCache(Device& device)
+    : device_(device), cache_(device.application().pipeline_cache_handle) {
+  if (cache_) return;  // the application reads and writes its content
   const Capabilities& c = device.capabilities();
   if (std::filesystem::path folder = writable_cache_folder(device.options().cache_folder);
       !folder.empty()) {
@@ -71,11 +73,13 @@ PipelineCache::PipelineCache(Device& device) : device_(device) {
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   info.initialDataSize = bytes.size();
   info.pInitialData = bytes.data();
-  if (device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache_) != VK_SUCCESS) {
+  if (device.vk().vkCreatePipelineCache(device.handle(), &info, device.callbacks(), &cache_) !=
+      VK_SUCCESS) {
     // The driver rejected its own earlier data: start with an empty cache.
     info.initialDataSize = 0;
-    device.check(device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache_),
-                 "vkCreatePipelineCache");
+    device.check(
+        device.vk().vkCreatePipelineCache(device.handle(), &info, device.callbacks(), &cache_),
+        "vkCreatePipelineCache");
   }
 }
 
@@ -83,13 +87,16 @@ PipelineCache::~PipelineCache() {
   save();
   const DeviceFunctions& vk = device_.vk();
   for (const auto& [key, pipeline] : pipelines_) {
-    vk.vkDestroyPipeline(device_.handle(), pipeline.pipeline, nullptr);
+    vk.vkDestroyPipeline(device_.handle(), pipeline.pipeline, device_.callbacks());
   }
   for (const auto& [kernel, layouts] : layouts_) {
-    if (layouts.pipeline) vk.vkDestroyPipelineLayout(device_.handle(), layouts.pipeline, nullptr);
-    if (layouts.set) vk.vkDestroyDescriptorSetLayout(device_.handle(), layouts.set, nullptr);
+    if (layouts.pipeline)
+      vk.vkDestroyPipelineLayout(device_.handle(), layouts.pipeline, device_.callbacks());
+    if (layouts.set)
+      vk.vkDestroyDescriptorSetLayout(device_.handle(), layouts.set, device_.callbacks());
   }
-  if (cache_) vk.vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
+  if (cache_ && cache_ != device_.application().pipeline_cache_handle)
+    vk.vkDestroyPipelineCache(device_.handle(), cache_, device_.callbacks());
 }
 
 std::vector<std::byte> PipelineCache::read_file() const {
@@ -195,8 +202,9 @@ PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
     VkDescriptorSetLayoutCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
     info.bindingCount = static_cast<uint32_t>(bindings.size());
     info.pBindings = bindings.data();
-    device_.check(vk.vkCreateDescriptorSetLayout(device_.handle(), &info, nullptr, &layouts.set),
-                  "vkCreateDescriptorSetLayout");
+    device_.check(
+        vk.vkCreateDescriptorSetLayout(device_.handle(), &info, device_.callbacks(), &layouts.set),
+        "vkCreateDescriptorSetLayout");
   }
   VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, reflection.push_constant_bytes};
   VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
@@ -204,8 +212,9 @@ PipelineCache::Layouts PipelineCache::layouts_for(const Kernel& kernel) {
   info.pSetLayouts = &layouts.set;
   info.pushConstantRangeCount = range.size > 0 ? 1 : 0;
   info.pPushConstantRanges = &range;
-  device_.check(vk.vkCreatePipelineLayout(device_.handle(), &info, nullptr, &layouts.pipeline),
-                "vkCreatePipelineLayout");
+  device_.check(
+      vk.vkCreatePipelineLayout(device_.handle(), &info, device_.callbacks(), &layouts.pipeline),
+      "vkCreatePipelineLayout");
   return layouts;
 }
 
@@ -234,8 +243,9 @@ Pipeline PipelineCache::create(const PipelineKey& key, VkPipelineCache cache,
   module_info.codeSize = code.size() * 4;
   module_info.pCode = code.data();
   VkShaderModule module = VK_NULL_HANDLE;
-  device_.check(vk.vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module),
-                "vkCreateShaderModule");
+  device_.check(
+      vk.vkCreateShaderModule(device_.handle(), &module_info, device_.callbacks(), &module),
+      "vkCreateShaderModule");
 
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required{
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
@@ -253,9 +263,9 @@ Pipeline PipelineCache::create(const PipelineKey& key, VkPipelineCache cache,
     info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   }
   Pipeline result{VK_NULL_HANDLE, layouts.pipeline, layouts.set};
-  VkResult status =
-      vk.vkCreateComputePipelines(device_.handle(), cache, 1, &info, nullptr, &result.pipeline);
-  vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
+  VkResult status = vk.vkCreateComputePipelines(device_.handle(), cache, 1, &info,
+                                                device_.callbacks(), &result.pipeline);
+  vk.vkDestroyShaderModule(device_.handle(), module, device_.callbacks());
   // Neither error is the row's fault.
   if (status == VK_ERROR_DEVICE_LOST || status == VK_ERROR_OUT_OF_HOST_MEMORY ||
       status == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
@@ -292,7 +302,7 @@ void PipelineCache::prepare(std::span<const PipelineKey> keys) {
         std::lock_guard lock(mutex_);
         // Another thread may have made this pipeline meanwhile.
         if (!pipelines_.emplace(missing[i], made).second)
-          device_.vk().vkDestroyPipeline(device_.handle(), made.pipeline, nullptr);
+          device_.vk().vkDestroyPipeline(device_.handle(), made.pipeline, device_.callbacks());
         changed_ = true;
       } catch (...) {
         std::lock_guard lock(mutex_);

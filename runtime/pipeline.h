@@ -64,6 +64,7 @@ struct CompiledPipeline {
 
 class PipelineCache {
  public:
+  /// Makes a cache of the driver's, or takes the application's.
   explicit PipelineCache(Device& device);
   ~PipelineCache();
 
@@ -83,7 +84,8 @@ class PipelineCache {
   /// prepare() does.
   CompiledPipeline compile(const PipelineKey& key);
 
-  /// Path of the cache on disk; empty when there is no folder to write to.
+  /// Path of the cache on disk; empty when there is no folder to write to, or the application keeps
+  /// the cache.
   const std::filesystem::path& file() const { return file_; }
   /// Content of the driver's cache; empty where the driver has none.
   std::vector<std::byte> driver_cache();

@@ -27,10 +27,10 @@ CompiledPipeline PipelineCache::compile(const PipelineKey& key) {
           device_.handle(), made.pipeline);
     }
   } catch (...) {
-    vk.vkDestroyPipeline(device_.handle(), made.pipeline, nullptr);
+    vk.vkDestroyPipeline(device_.handle(), made.pipeline, device_.callbacks());
     throw;
   }
-  vk.vkDestroyPipeline(device_.handle(), made.pipeline, nullptr);
+  vk.vkDestroyPipeline(device_.handle(), made.pipeline, device_.callbacks());
   return compiled;
 }
 

@@ -222,7 +222,12 @@ Program ProgramBuilder::build(const BufferView& arena) {
       r.buffers.push_back({impl->resolve(use.tensor), use.access});
     resolved.push_back(std::move(r));
   }
-  impl->recording = std::make_unique<Recording>(*device_, std::move(resolved));
+  std::vector<std::string> labels;
+  if (device_->options().debug_labels) {
+    for (const std::string& layer : layer_names_)
+      labels.push_back(layer == name_ ? name_ : name_ + ": " + layer);
+  }
+  impl->recording = std::make_unique<Recording>(*device_, std::move(resolved), std::move(labels));
   nodes_.clear();
   planned_.clear();
   return Program(std::move(impl));

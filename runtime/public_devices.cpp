@@ -34,6 +34,7 @@ DeviceOptions options_from_environment(DeviceOptions options) {
     options.limits = options.limits.empty() ? limits : limits + "," + options.limits;
   }
   if (environment("MULCIBER_VALIDATE") == "1") options.validate = true;
+  if (environment("MULCIBER_DEBUG_LABELS") == "1") options.debug_labels = true;
   if (options.cache_folder.empty()) options.cache_folder = user_cache_folder();
   return options;
 }

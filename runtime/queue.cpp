@@ -6,11 +6,12 @@
 namespace mulciber {
 
 Queue::Fence::~Fence() {
-  if (handle) owner.vk_.vkDestroyFence(owner.device_, handle, nullptr);
+  if (handle) owner.vk_.vkDestroyFence(owner.device_, handle, owner.callbacks_);
 }
 
-Queue::Queue(const DeviceFunctions& vk, VkDevice device, ApplicationQueue queue)
-    : vk_(vk), device_(device), queue_(std::move(queue)) {}
+Queue::Queue(const DeviceFunctions& vk, VkDevice device, const VkAllocationCallbacks* callbacks,
+             ApplicationQueue queue)
+    : vk_(vk), device_(device), callbacks_(callbacks), queue_(std::move(queue)) {}
 
 Queue::~Queue() {
   if (!timeline_) return;
@@ -22,7 +23,7 @@ Queue::~Queue() {
   // never set.
   constexpr uint64_t kSecond = 1'000'000'000;
   if (last_ > 0) vk_.vkWaitSemaphores(device_, &info, kSecond);
-  vk_.vkDestroySemaphore(device_, timeline_, nullptr);
+  vk_.vkDestroySemaphore(device_, timeline_, callbacks_);
 }
 
 VkResult Queue::make_timeline() {
@@ -30,7 +31,7 @@ VkResult Queue::make_timeline() {
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
   info.pNext = &type;
-  return vk_.vkCreateSemaphore(device_, &info, nullptr, &timeline_);
+  return vk_.vkCreateSemaphore(device_, &info, callbacks_, &timeline_);
 }
 
 VkResult Queue::free_fence(std::shared_ptr<Fence>* fence) {
@@ -43,7 +44,7 @@ VkResult Queue::free_fence(std::shared_ptr<Fence>* fence) {
   }
   *fence = std::make_shared<Fence>(*this);
   VkFenceCreateInfo info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-  return vk_.vkCreateFence(device_, &info, nullptr, &(*fence)->handle);
+  return vk_.vkCreateFence(device_, &info, callbacks_, &(*fence)->handle);
 }
 
 VkResult Queue::submit(std::span<const VkCommandBuffer> commands,

@@ -31,7 +31,9 @@ struct SubmissionSemaphores {
 /// submission needs.
 class Queue {
  public:
-  Queue(const DeviceFunctions& vk, VkDevice device, ApplicationQueue queue);
+  /// callbacks: for the objects that the queue makes; may be null, and must outlive it.
+  Queue(const DeviceFunctions& vk, VkDevice device, const VkAllocationCallbacks* callbacks,
+        ApplicationQueue queue);
   /// Work in flight must have ended, or the device must be lost.
   ~Queue();
   Queue(const Queue&) = delete;
@@ -70,6 +72,7 @@ class Queue {
 
   const DeviceFunctions& vk_;
   VkDevice device_;
+  const VkAllocationCallbacks* callbacks_;
   ApplicationQueue queue_;
   mutable std::mutex mutex_;
   std::deque<Pending> pending_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/debug_labels.h"
 #include "runtime/memory_barrier.h"
 #include "runtime/occupancy_priority.h"
 #include "runtime/pipeline.h"
@@ -30,28 +31,25 @@ PipelineKey pipeline_key(const Node& node, const Capabilities& device) {
   return key;
 }
 
-bool HazardTracker::conflicts(const std::vector<ResolvedUse>& uses) const {
-  for (const ResolvedUse& use : uses) {
-    for (const Range& range : ranges_) {
-      if (range.buffer != use.view.buffer || range.end <= use.view.offset ||
-          use.view.offset + use.view.size <= range.begin) {
+bool conflict(std::span<const ResolvedUse> a, std::span<const ResolvedUse> b) {
+  for (const ResolvedUse& one : a) {
+    for (const ResolvedUse& other : b) {
+      if (one.view.buffer != other.view.buffer ||
+          other.view.offset + other.view.size <= one.view.offset ||
+          one.view.offset + one.view.size <= other.view.offset) {
         continue;
       }
-      if (range.write || use.access != Access::kRead) return true;
+      if (one.access != Access::kRead || other.access != Access::kRead) return true;
     }
   }
   return false;
 }
 
-void HazardTracker::note(const std::vector<ResolvedUse>& uses) {
-  for (const ResolvedUse& use : uses) {
-    ranges_.push_back({use.view.buffer, use.view.offset, use.view.offset + use.view.size,
-                       use.access != Access::kRead});
-  }
-}
-
-Recording::Recording(Device& device, std::vector<ResolvedNode> nodes) : Recording(device) {
+Recording::Recording(Device& device, std::vector<ResolvedNode> nodes,
+                     std::vector<std::string> layer_names)
+    : Recording(device) {
   nodes_ = std::move(nodes);
+  layer_names_ = std::move(layer_names);
   longest_buffer_ms_ = device.options().submission_ms;
   std::vector<PipelineKey> keys;
   for (const ResolvedNode& node : nodes_) {
@@ -61,10 +59,35 @@ Recording::Recording(Device& device, std::vector<ResolvedNode> nodes) : Recordin
   device_.pipelines().prepare(keys);
   for (const PipelineKey& key : keys) pipelines_.push_back(&device_.pipelines().get(key));
   make_descriptors();
+  make_push_constants();
+  find_conflicts();
   for (const ResolvedNode& node : nodes_) times_.push_back({1000 * estimate_ms(*node.node)});
   plan_command_buffers();
   // An application may never submit this recording by itself.
   if (!device_.adopted()) record_command_buffers();
+}
+
+void Recording::make_push_constants() {
+  for (const ResolvedNode& node : nodes_) {
+    if (node.node->kernel->reflection.buffer_address) {
+      for (const ResolvedUse& use : node.buffers) {
+        const auto* address = reinterpret_cast<const std::byte*>(&use.view.address);
+        push_constants_.insert(push_constants_.end(), address, address + sizeof use.view.address);
+      }
+    }
+    const std::vector<std::byte>& params = node.node->params;
+    push_constants_.insert(push_constants_.end(), params.begin(), params.end());
+    push_ends_.push_back(push_constants_.size());
+  }
+}
+
+void Recording::find_conflicts() {
+  conflicts_.assign(nodes_.size(), 0);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    size_t before = i;  // the node usually reads what one of the last few wrote
+    while (before > 0 && !conflict(nodes_[i].buffers, nodes_[before - 1].buffers)) --before;
+    conflicts_[i] = before;
+  }
 }
 
 Recording::~Recording() {
@@ -79,9 +102,11 @@ Recording::~Recording() {
   }
   device_.free_command_buffers(buffers);
   const DeviceFunctions& vk = device_.vk();
-  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
-  if (descriptor_pool_) vk.vkDestroyDescriptorPool(device_.handle(), descriptor_pool_, nullptr);
-  for (VkBufferView view : texel_views_) vk.vkDestroyBufferView(device_.handle(), view, nullptr);
+  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, device_.callbacks());
+  if (descriptor_pool_)
+    vk.vkDestroyDescriptorPool(device_.handle(), descriptor_pool_, device_.callbacks());
+  for (VkBufferView view : texel_views_)
+    vk.vkDestroyBufferView(device_.handle(), view, device_.callbacks());
 }
 
 double Recording::estimate_ms(const Node& node) const {
@@ -107,14 +132,14 @@ void Recording::plan_command_buffers() {
 void Recording::record_command_buffers() {
   const DeviceFunctions& vk = device_.vk();
   const bool timestamps = device_.capabilities().timestamp_period > 0;
-  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, nullptr);
+  if (queries_) vk.vkDestroyQueryPool(device_.handle(), queries_, device_.callbacks());
   queries_ = VK_NULL_HANDLE;
   const uint32_t node_queries = device_.profiler() ? static_cast<uint32_t>(2 * nodes_.size()) : 0;
   if (timestamps && !nodes_.empty()) {
     VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = node_queries + static_cast<uint32_t>(2 * command_buffers_.size());
-    device_.check(vk.vkCreateQueryPool(device_.handle(), &info, nullptr, &queries_),
+    device_.check(vk.vkCreateQueryPool(device_.handle(), &info, device_.callbacks(), &queries_),
                   "vkCreateQueryPool");
   }
   barriers_ = 0;
@@ -154,7 +179,7 @@ void Recording::record_command_buffers() {
 
 bool Recording::is_timed(size_t node, const NodeTimes& times) const {
   constexpr uint64_t kTurns = 32;  // clocks change: well-known nodes are timed again now and then
-  return times.places.size() < NodeTimes::kMostNodes &&
+  return times.timed < NodeTimes::kMostNodes &&
          (times_[node].runs < kTimedRuns || (node + times.turn) % kTurns == 0);
 }
 
@@ -174,42 +199,37 @@ void Recording::record_nodes(VkCommandBuffer commands, size_t first, size_t last
   // Earlier work in the queue is unknown here: the other command buffers, the last replay, an
   // upload.
   wait(VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
-  HazardTracker hazards;
+  size_t last_barrier = first;  // the node behind it
+  DebugLabels labels(device_.instance_vk(), commands);
   VkPipeline bound = VK_NULL_HANDLE;
   bool after_timed = false;
   for (size_t i = first; i < last; ++i) {
     const Node& node = *nodes_[i].node;
+    const bool begins_layer = i == first || node.layer != nodes_[i - 1].node->layer;
+    if (begins_layer && !layer_names_.empty()) labels.begin(layer_names_[node.layer].c_str());
     // The measured time includes the barrier ahead of the node, which takes time too.
     const bool timed = times && is_timed(i, *times);
     if (timed) {
       if (!after_timed) times->write(vk, commands);
-      times->places.push_back({this, i, times->queries - 1, times->queries});
+      times->places[times->timed++] = {this, i, times->queries - 1, times->queries};
     }
-    if (hazards.conflicts(nodes_[i].buffers)) {
+    if (conflicts_[i] > last_barrier) {
       wait(0, 0);
-      hazards.clear();
+      last_barrier = i;
     }
-    hazards.note(nodes_[i].buffers);
     const Pipeline& pipeline = *pipelines_[i];
     if (pipeline.pipeline != bound) {
       vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
       bound = pipeline.pipeline;
     }
-    std::vector<std::byte> push;
     if (sets_[i]) {
       vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1,
                                  &sets_[i], 0, nullptr);
     }
-    if (node.kernel->reflection.buffer_address) {
-      for (const ResolvedUse& use : nodes_[i].buffers) {
-        const std::byte* address = reinterpret_cast<const std::byte*>(&use.view.address);
-        push.insert(push.end(), address, address + 8);
-      }
-    }
-    push.insert(push.end(), node.params.begin(), node.params.end());
-    if (!push.empty()) {
+    const size_t push = i > 0 ? push_ends_[i - 1] : 0;
+    if (push_ends_[i] > push) {
       vk.vkCmdPushConstants(commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            static_cast<uint32_t>(push.size()), push.data());
+                            static_cast<uint32_t>(push_ends_[i] - push), &push_constants_[push]);
     }
     const uint32_t query = first_query + static_cast<uint32_t>(2 * (i - first));
     if (profile) write_time(vk, commands, profile, query);

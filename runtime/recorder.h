@@ -2,7 +2,10 @@
 // submissions bounded by time.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/pipeline.h"
@@ -24,22 +27,23 @@ struct ResolvedNode {
   std::vector<ResolvedUse> buffers;
 };
 
+/// Whether a barrier must stand between two nodes: they use bytes in common, which one of them
+/// writes.
+bool conflict(std::span<const ResolvedUse> a, std::span<const ResolvedUse> b);
+
 /// Byte ranges that were touched since the last barrier. Says when the next node needs a barrier.
 class HazardTracker {
  public:
   /// True when `uses` reads a range that was written, or writes one that was written or read, since
   /// the last clear().
-  bool conflicts(const std::vector<ResolvedUse>& uses) const;
-  void note(const std::vector<ResolvedUse>& uses);
-  void clear() { ranges_.clear(); }
+  bool conflicts(const std::vector<ResolvedUse>& uses) const { return conflict(uses, noted_); }
+  void note(const std::vector<ResolvedUse>& uses) {
+    noted_.insert(noted_.end(), uses.begin(), uses.end());
+  }
+  void clear() { noted_.clear(); }
 
  private:
-  struct Range {
-    VkBuffer buffer;
-    uint64_t begin, end;
-    bool write;
-  };
-  std::vector<Range> ranges_;
+  std::vector<ResolvedUse> noted_;
 };
 
 class Recording;
@@ -56,8 +60,8 @@ struct NodeTimes {
   };
   VkQueryPool pool = VK_NULL_HANDLE;
   uint64_t turn = 0;  // counter by which one in 32 of the often-timed nodes is timed again
-  uint32_t queries = 0;
-  std::vector<Place> places;
+  uint32_t queries = 0, timed = 0;  // queries and places so far
+  std::array<Place, kMostNodes> places = {};
 
   /// Records the next query and returns its number.
   uint32_t write(const DeviceFunctions& vk, VkCommandBuffer commands);
@@ -66,7 +70,9 @@ struct NodeTimes {
 class Recording {
  public:
   /// Makes pipelines and descriptor sets, and records every layer unless the device is adopted.
-  Recording(Device& device, std::vector<ResolvedNode> nodes);
+  /// layer_names: names for debug labels, by Node::layer; empty: none are recorded.
+  Recording(Device& device, std::vector<ResolvedNode> nodes,
+            std::vector<std::string> layer_names = {});
   ~Recording();
   Recording(const Recording&) = delete;
 
@@ -106,6 +112,9 @@ class Recording {
   static constexpr uint32_t kTimedRuns = 3;
   void make_descriptors();
   void write_descriptors(size_t node);
+  /// Collects the push constants of all nodes: addresses of buffers, then parameters.
+  void make_push_constants();
+  void find_conflicts();
   /// A view of 16-byte texels, which lives as long as the recording.
   VkBufferView texels_of(const BufferView& view);
   void plan_command_buffers();
@@ -118,9 +127,14 @@ class Recording {
 
   Device& device_;
   std::vector<ResolvedNode> nodes_;
+  std::vector<std::string> layer_names_;
   std::vector<NodeTime> times_;  // measured times of nodes in slices
   std::vector<const struct Pipeline*> pipelines_;
   std::vector<VkDescriptorSet> sets_;
+  std::vector<std::byte> push_constants_;
+  std::vector<size_t> push_ends_;  // of each node in push_constants_
+  /// For each node, one more than the last node before it with which it conflicts; 0: none.
+  std::vector<size_t> conflicts_;
   VkDescriptorPool descriptor_pool_ = VK_NULL_HANDLE;
   std::vector<VkBufferView> texel_views_;
   VkQueryPool queries_ = VK_NULL_HANDLE;  // when profiling 2 per node, then 2 per command buffer

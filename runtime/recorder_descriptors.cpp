@@ -27,8 +27,9 @@ void Recording::make_descriptors() {
   info.maxSets = set_count;
   info.poolSizeCount = static_cast<uint32_t>(sizes.size());
   info.pPoolSizes = sizes.data();
-  device_.check(vk.vkCreateDescriptorPool(device_.handle(), &info, nullptr, &descriptor_pool_),
-                "vkCreateDescriptorPool");
+  device_.check(
+      vk.vkCreateDescriptorPool(device_.handle(), &info, device_.callbacks(), &descriptor_pool_),
+      "vkCreateDescriptorPool");
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!pipelines_[i]->set_layout) continue;
     VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
@@ -83,8 +84,9 @@ VkBufferView Recording::texels_of(const BufferView& view) {
   info.offset = view.offset;
   info.range = (view.size + kTexelBytes - 1) / kTexelBytes * kTexelBytes;
   VkBufferView texels = VK_NULL_HANDLE;
-  device_.check(device_.vk().vkCreateBufferView(device_.handle(), &info, nullptr, &texels),
-                "vkCreateBufferView");
+  device_.check(
+      device_.vk().vkCreateBufferView(device_.handle(), &info, device_.callbacks(), &texels),
+      "vkCreateBufferView");
   texel_views_.push_back(texels);
   return texels;
 }

@@ -55,7 +55,7 @@ class SlicesLeft {
         pools_(std::move(pools)) {}
   ~SlicesLeft() {
     for (const VkQueryPool pool : pools_)
-      device_.vk().vkDestroyQueryPool(device_.handle(), pool, nullptr);
+      device_.vk().vkDestroyQueryPool(device_.handle(), pool, device_.callbacks());
   }
   SlicesLeft(const SlicesLeft&) = delete;
 
@@ -69,6 +69,26 @@ class SlicesLeft {
 }  // namespace
 
 SliceBorders slice_borders() { return {kWritten, kAfterwards}; }
+
+Stage::Stage() {
+  constexpr size_t kUpdates = 8, kCopies = 4;
+  updates.reserve(kUpdates);
+  inputs.reserve(kCopies);
+  copies.reserve(kCopies);
+}
+
+void Stage::update(const BufferView& to, std::span<const uint32_t> values) {
+  updates.push_back({to, words.size(), values.size()});
+  words.insert(words.end(), values.begin(), values.end());
+}
+
+void Stage::clear() {
+  updates.clear();
+  words.clear();
+  inputs.clear();
+  program = nullptr;
+  copies.clear();
+}
 
 template <typename Call>
 auto SlicedRun::naming_slices(Call&& call) const {
@@ -91,6 +111,8 @@ SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source,
     : SlicedRun(device) {
   used_ = std::move(used);
   source_ = std::move(source);
+  stages_.resize(kUsualStages);
+  recorded_.reserve(kUsualSlices);
   const DeviceFunctions& vk = device.vk();
   for (size_t i = 0; i < kInFlight; ++i) commands_.push_back(device.allocate_command_buffer());
   if (device.capabilities().timestamp_period <= 0) return;
@@ -99,7 +121,8 @@ SlicedRun::SlicedRun(Device& device, std::unique_ptr<StageSource> source,
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = NodeTimes::kQueries;
     VkQueryPool pool = VK_NULL_HANDLE;
-    device.check(vk.vkCreateQueryPool(device.handle(), &info, nullptr, &pool), "vkCreateQueryPool");
+    device.check(vk.vkCreateQueryPool(device.handle(), &info, device.callbacks(), &pool),
+                 "vkCreateQueryPool");
     pools_.push_back(pool);
   }
   free_pools_ = pools_;
@@ -121,10 +144,11 @@ SlicedRun::~SlicedRun() {
 
 const Stage* SlicedRun::current_stage() {
   const uint64_t index = position_.stage - stages_ended_;
-  if (index == stages_.size()) {
-    std::optional<Stage> given = source_->next();
-    if (!given) return nullptr;
-    stages_.push_back(std::move(*given));
+  if (index == stages_given_) {
+    if (stages_given_ == stages_.size()) stages_.emplace_back();
+    stages_[stages_given_].clear();
+    if (!source_->next(stages_[stages_given_])) return nullptr;
+    ++stages_given_;
   }
   return &stages_[index];
 }
@@ -134,12 +158,13 @@ void SlicedRun::record_updates(VkCommandBuffer commands, const Stage& stage) con
   const DeviceFunctions& vk = device_.vk();
   // Earlier stages may still read the ranges that are written now.
   memory_barrier(vk, commands, kWritten, kTransfers);
-  for (const BufferUpdate& update : stage.updates) {
-    const uint64_t bytes = update.words.size() * sizeof(uint32_t);
-    for (uint64_t done = 0; done < bytes; done += kMostUpdateBytes) {
+  for (const Stage::Update& update : stage.updates) {
+    const std::span<const std::byte> bytes =
+        std::as_bytes(std::span(stage.words).subspan(update.first, update.count));
+    for (uint64_t done = 0; done < bytes.size(); done += kMostUpdateBytes) {
       vk.vkCmdUpdateBuffer(commands, update.to.buffer, update.to.offset + done,
-                           std::min<uint64_t>(kMostUpdateBytes, bytes - done),
-                           reinterpret_cast<const std::byte*>(update.words.data()) + done);
+                           std::min<uint64_t>(kMostUpdateBytes, bytes.size() - done),
+                           bytes.data() + done);
     }
   }
   copy_all(vk, commands, stage.inputs);
@@ -201,15 +226,14 @@ Slice SlicedRun::record_slice(VkCommandBuffer commands, double budget_us) {
   if (times.pool) times.write(device_.vk(), commands);
   slice.number = ++slices_;
   slice.estimated_us = stretch * estimated_us;
-  recorded_.push_back(
-      {slice.number, position_.stage, from, estimated_us, std::move(times), begun, ended});
+  recorded_.push_back({slice.number, position_.stage, from, estimated_us, times, begun, ended});
   return slice;
 }
 
 void SlicedRun::cancel() { cancelled_ = true; }
 
 void SlicedRun::restart() {
-  stages_.clear();
+  stages_given_ = 0;
   stages_ended_ = 0;
   position_ = {};
   cancelled_ = false;
@@ -232,21 +256,28 @@ void SlicedRun::completed(uint64_t number) {
 
 void SlicedRun::end_slices(uint64_t number) {
   uint64_t stages = 0;
-  for (; !recorded_.empty() && recorded_.front().number <= number; recorded_.pop_front()) {
-    stages = recorded_.front().stages;
-    slices_ended_ = recorded_.front().number;
-    read_times(recorded_.front().times, recorded_.front().estimated_us);
+  auto left = recorded_.begin();
+  for (; left != recorded_.end() && left->number <= number; ++left) {
+    stages = left->stages;
+    slices_ended_ = left->number;
+    read_times(left->times, left->estimated_us);
   }
+  recorded_.erase(recorded_.begin(), left);
   if (stages == 0) return;
-  for (; stages_ended_ < stages; ++stages_ended_) stages_.pop_front();
+  // A stage that has ended is the next to be used again: it has room for words.
+  const auto ended = static_cast<std::ptrdiff_t>(stages - stages_ended_);
+  std::rotate(stages_.begin(), stages_.begin() + ended,
+              stages_.begin() + static_cast<std::ptrdiff_t>(stages_given_));
+  stages_given_ -= static_cast<size_t>(ended);
+  stages_ended_ = stages;
   source_->ended(stages);
 }
 
-std::deque<SlicedRun::Recorded>::iterator SlicedRun::find_recorded(uint64_t number) {
+std::vector<SlicedRun::Recorded>::iterator SlicedRun::find_recorded(uint64_t number) {
   return std::ranges::find(recorded_, number, &Recorded::number);
 }
 
-void SlicedRun::rewind(const std::deque<Recorded>::iterator& first) {
+void SlicedRun::rewind(const std::vector<Recorded>::iterator& first) {
   position_ = first->from;
   for (auto slice = first; slice != recorded_.end(); ++slice) {
     if (slice->times.pool) free_pools_.push_back(slice->times.pool);
@@ -330,7 +361,7 @@ void SlicedRun::read_times(const NodeTimes& times, double estimated_us) {
   const auto us_between = [&](uint32_t begin, uint32_t end) {
     return static_cast<double>((ticks[end] - ticks[begin]) & mask) * c.timestamp_period * 1e-3;
   };
-  for (const NodeTimes::Place& place : times.places)
+  for (const NodeTimes::Place& place : std::span(times.places).first(times.timed))
     place.recording->note_time(place.node, us_between(place.begin, place.end));
   constexpr double kMostStretch = 8;
   const double took = us_between(0, times.queries - 1) / estimated_us;

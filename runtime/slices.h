@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/memory_barrier.h"
@@ -15,29 +15,38 @@
 
 namespace mulciber {
 
-struct BufferUpdate {
-  BufferView to;
-  std::vector<uint32_t> words;
-};
 struct BufferCopy {
   BufferView from, to;
 };
 
-/// One run of a program, with the updates and copies before it and the copies after it.
+/// One run of a program, with the updates and copies before it and the copies after it. Stages are
+/// used again, so that those of later frames allocate nothing.
 struct Stage {
-  std::vector<BufferUpdate> updates = {};
-  std::vector<BufferCopy> inputs = {};  // to other ranges than the updates
-  Program* program = nullptr;           // null: nothing runs
-  std::vector<BufferCopy> copies = {};
+  struct Update {
+    BufferView to;
+    size_t first, count;  // of `words`
+  };
+  std::vector<Update> updates;
+  std::vector<uint32_t> words;     // of all updates
+  std::vector<BufferCopy> inputs;  // to other ranges than the updates
+  Program* program = nullptr;      // null: nothing runs
+  std::vector<BufferCopy> copies;
+
+  /// Makes room for the lists of a usual stage.
+  Stage();
+  void update(const BufferView& to, std::span<const uint32_t> values);
+  /// Empties the stage, and keeps its memory.
+  void clear();
 };
 
 /// Gives the work, stage after stage.
 class StageSource {
  public:
   virtual ~StageSource() = default;
-  /// The next stage. No value: all stages were given, or the next one depends on stages that have
-  /// not ended. Programs and buffers live until the source is destroyed.
-  virtual std::optional<Stage> next() = 0;
+  /// Fills an empty stage with the next one. Returns false where all stages were given, or the next
+  /// one depends on stages that have not ended. Programs and buffers live until the source is
+  /// destroyed.
+  virtual bool next(Stage& stage) = 0;
   /// Tells that the first `stages` stages have ended: what they wrote to mapped memory can be read.
   virtual void ended(uint64_t stages) = 0;
   virtual bool done() const = 0;
@@ -59,8 +68,9 @@ SliceBorders slice_borders();
 /// Not thread-safe.
 class SlicedRun {
  public:
-  /// Allocates what step() needs, so that steps allocate nothing. used: owner of what stages use
-  /// beside the source, such as weights; it must not own the device.
+  /// Allocates what slices need, so that record() allocates nothing after the first stage, and
+  /// step() no device memory. used: owner of what stages use beside the source, such as weights; it
+  /// must not own the device.
   SlicedRun(Device& device, std::unique_ptr<StageSource> source,
             std::shared_ptr<const void> used = {});
   /// Waits for slices that step() submitted. Where slices of record() have not ended, the device
@@ -115,6 +125,7 @@ class SlicedRun {
   static constexpr uint32_t kMostNodes = 256;  // nodes per slice
   static constexpr size_t kInFlight = 2;
   static constexpr size_t kTimed = 4;  // slices timed at once; an application may have more
+  static constexpr size_t kUsualStages = 8, kUsualSlices = 16;  // under way at once
   struct InFlight {
     uint64_t number;
     Ticket ticket;
@@ -137,9 +148,10 @@ class SlicedRun {
   Device& device_;
   std::shared_ptr<const void> used_;
   std::unique_ptr<StageSource> source_;
-  /// Stages that were given and have not ended: those of a slice that is discarded are recorded
-  /// again, and the source knows nothing of it.
-  std::deque<Stage> stages_;
+  /// First the stages that were given and have not ended: those of a slice that is discarded are
+  /// recorded again, and the source knows nothing of it. Behind them stages to be used again.
+  std::vector<Stage> stages_;
+  size_t stages_given_ = 0;    // of stages_
   uint64_t stages_ended_ = 0;  // before the first of stages_
   Position position_;
   uint64_t slices_ = 0, slices_ended_ = 0;  // numbers of the last slices
@@ -154,12 +166,12 @@ class SlicedRun {
   template <typename Call>
   auto naming_slices(Call&& call) const;
   /// The slice of that number, or the end.
-  std::deque<Recorded>::iterator find_recorded(uint64_t number);
+  std::vector<Recorded>::iterator find_recorded(uint64_t number);
   /// Reads the results of slices up to this number, which have ended.
   void end_slices(uint64_t number);
   /// Goes back to where this slice began.
-  void rewind(const std::deque<Recorded>::iterator& first);
-  std::deque<Recorded> recorded_;  // slices that have not ended, and the stages they complete
+  void rewind(const std::vector<Recorded>::iterator& first);
+  std::vector<Recorded> recorded_;  // slices that have not ended, and the stages they complete
   std::vector<VkCommandBuffer> commands_;
   std::vector<VkQueryPool> pools_, free_pools_;
   std::deque<InFlight> in_flight_;

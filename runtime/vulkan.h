@@ -27,6 +27,8 @@ namespace mulciber {
   F(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
   F(vkCreateDebugUtilsMessengerEXT)            \
   F(vkDestroyDebugUtilsMessengerEXT)           \
+  F(vkCmdBeginDebugUtilsLabelEXT)              \
+  F(vkCmdEndDebugUtilsLabelEXT)                \
   F(vkCreateDevice)                            \
   F(vkGetDeviceProcAddr)
 
@@ -96,7 +98,8 @@ namespace mulciber {
 // clang-format on
 
 #define MULCIBER_POINTER(name) PFN_##name name = nullptr;
-/// Functions that the instance lacks are null.
+/// Functions that the instance lacks are null. Those that record debug labels are here because
+/// their extension is one of instances.
 struct InstanceFunctions {
   PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
   MULCIBER_INSTANCE_FUNCTIONS(MULCIBER_POINTER)

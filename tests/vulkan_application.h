@@ -14,8 +14,10 @@ namespace mulciber::tests {
 
 class VulkanApplication {
  public:
-  /// with_features: enables the features that requirements() names; otherwise none.
-  explicit VulkanApplication(bool with_features = true, uint32_t api_version = VK_API_VERSION_1_2) {
+  /// with_features: enables the features that requirements() names; otherwise none. chain: is
+  /// given to vkCreateDevice once those features are set in it; null: a chain of their own.
+  explicit VulkanApplication(bool with_features = true, uint32_t api_version = VK_API_VERSION_1_2,
+                             VkPhysicalDeviceFeatures2* chain = nullptr) {
     const PFN_vkGetInstanceProcAddr entry = vulkan_loader();
     REQUIRE(entry);
     VkApplicationInfo application_info{VK_STRUCTURE_TYPE_APPLICATION_INFO};
@@ -37,6 +39,8 @@ class VulkanApplication {
     instance_vk.vkEnumeratePhysicalDevices(physical.instance, &count, &physical.physical_device);
     REQUIRE(count == 1);
     asked = requirements(physical);
+    if (chain) unplaced = enable(asked, chain);
+    if (with_features) features_ = chain ? chain : asked.features;
 
     const float priority = 1;
     VkDeviceQueueCreateInfo queue_info{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
@@ -49,7 +53,7 @@ class VulkanApplication {
     device_info.queueCreateInfoCount = 1;
     device_info.pQueueCreateInfos = &queue_info;
     if (with_features) {
-      device_info.pNext = asked.features;
+      device_info.pNext = features_;
       device_info.enabledExtensionCount = static_cast<uint32_t>(names.size());
       device_info.ppEnabledExtensionNames = names.data();
     }
@@ -57,7 +61,6 @@ class VulkanApplication {
             VK_SUCCESS);
     vk = device_functions(instance_vk, device);
     vk.vkGetDeviceQueue(device, asked.queue_family, 0, &queue);
-    features_ = with_features;
   }
   ~VulkanApplication() {
     if (device) vk.vkDestroyDevice(device, nullptr);
@@ -72,20 +75,21 @@ class VulkanApplication {
     application.queue = {.queue = queue, .family = asked.queue_family};
     if (features_) {
       application.enabled_extensions = asked.extensions;
-      application.enabled_features = asked.features;
+      application.enabled_features = features_;
     }
     return application;
   }
 
   ApplicationPhysicalDevice physical;
   Requirements asked;
+  std::vector<UnplacedFeature> unplaced;  // features without a structure in the chain
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
   InstanceFunctions instance_vk;
   DeviceFunctions vk;
 
  private:
-  bool features_ = true;
+  const VkPhysicalDeviceFeatures2* features_ = nullptr;  // null: none are enabled
 };
 
 /// Allocates memory as an application's ApplicationAllocator, and maps it where it can be mapped.

@@ -81,11 +81,23 @@ struct ApplicationDevice {
   /// Priority of allocations, 0 to 1, where memoryPriority is enabled: when device memory is
   /// oversubscribed, memory of lower priority is evicted first. Vulkan's default is 0.5.
   float memory_priority = 0.5f;
-  /// Pipelines of an earlier run, from pipeline_cache(); may be empty.
+  /// Pipelines of an earlier run, from pipeline_cache(); may be empty, and is where
+  /// `pipeline_cache_handle` is given.
   std::vector<std::byte> pipeline_cache = {};
   /// Threads that compile pipelines, while the call that needs them waits; 1: only the caller's
   /// thread.
   uint32_t pipeline_threads = 1;
+  /// Name the dispatches of each layer in command buffers, see DeviceOptions::debug_labels.
+  bool debug_labels = false;
+  /// The application's pipeline cache, which pipelines are compiled with; null: one of the
+  /// library's. It is never destroyed, must outlive the device, and must not be externally
+  /// synchronized. The application keeps its content for later runs: the library writes no file of
+  /// pipelines then.
+  VkPipelineCache pipeline_cache_handle = VK_NULL_HANDLE;
+  /// Passed to every Vulkan call on the device that creates, allocates, destroys or frees; null:
+  /// none. Copied by adopt_device(); called from every thread that uses the device or compiles
+  /// pipelines, until the device is destroyed.
+  const VkAllocationCallbacks* allocation_callbacks = nullptr;
 };
 
 /// A two-dimensional image of the application's that results are copied into, made with
@@ -132,7 +144,7 @@ struct ApplicationBuffer {
 MULCIBER_API std::shared_ptr<Device> adopt_device(const ApplicationDevice& application,
                                                   const DeviceOptions& options = {});
 
-/// Returns the driver's pipeline cache, for ApplicationDevice::pipeline_cache of a later run.
+/// Returns the content of the pipeline cache, for ApplicationDevice::pipeline_cache of a later run.
 MULCIBER_API std::vector<std::byte> pipeline_cache(Device& device);
 
 // Deprecated names of version 0.1.

@@ -44,13 +44,18 @@ struct DeviceOptions {
   /// A submission that takes longer counts as hung, and the device as lost. 0: one minute on
   /// hardware, fifteen on software drivers, which may compile a kernel at its first dispatch.
   double hang_seconds = 0;
+  /// Name the dispatches of each layer for RenderDoc, Nsight and other debuggers, by labels of
+  /// VK_EXT_debug_utils such as "decode step: decoder.layers.0": costs CPU time in every recorded
+  /// command buffer. Has no effect where the extension is not enabled on the instance; a device
+  /// that the library opens enables it.
+  bool debug_labels = false;
 };
 
 /// Returns the options, completed from the environment of this process: MULCIBER_DEVICE;
-/// MULCIBER_LIMITS, in addition to limits; MULCIBER_VALIDATE=1; and for cache_folder
-/// MULCIBER_CACHE, XDG_CACHE_HOME/mulciber or ~/.cache/mulciber. No other function of the library
-/// reads the environment. Throws SettingError naming MULCIBER_LIMITS for a limit that does not
-/// exist.
+/// MULCIBER_LIMITS, in addition to limits; MULCIBER_VALIDATE=1; MULCIBER_DEBUG_LABELS=1; and for
+/// cache_folder MULCIBER_CACHE, XDG_CACHE_HOME/mulciber or ~/.cache/mulciber. No other function of
+/// the library reads the environment. Throws SettingError naming MULCIBER_LIMITS for a limit that
+/// does not exist.
 MULCIBER_API DeviceOptions options_from_environment(DeviceOptions options = {});
 
 enum class DeviceKind { kDiscrete, kIntegrated, kVirtual, kSoftware };
@@ -86,7 +91,8 @@ struct SelfTest {
 /// devices that any process opens with that folder afterwards use no kernel that failed: call
 /// self_test() before open_device(). It takes about `seconds` for a new driver, and almost no time
 /// later. Does nothing while another process tests, or without a writable folder. Throws
-/// DeviceError when no device matches.
+/// DeviceError when no device matches, and SettingError where the library was built without it
+/// (MULCIBER_SELF_TEST).
 MULCIBER_API SelfTest self_test(const DeviceOptions& options = {}, double seconds = 2);
 
 }  // namespace mulciber

@@ -35,8 +35,8 @@ struct Requirements {
   std::vector<Requirement> list;
   /// Names of the available extensions, for ppEnabledExtensionNames.
   std::vector<std::string> extensions;
-  /// A chain of the available features. Pass it to vkCreateDevice, or copy it into the
-  /// application's own. It lives as long as `structures`.
+  /// A chain of the available features. Pass it to vkCreateDevice, or set the same features in the
+  /// application's own chain by enable(). It lives as long as `structures`.
   const VkPhysicalDeviceFeatures2* features = nullptr;
   std::shared_ptr<const FeatureStructures> structures;
   /// The first queue family that supports compute.
@@ -56,6 +56,20 @@ MULCIBER_API Requirements requirements(const ApplicationPhysicalDevice& applicat
 MULCIBER_API Requirements requirements(const ApplicationPhysicalDevice& application,
                                        const OpenModel& model,
                                        const GeneratorOptions& options = {});
+
+/// A feature that a chain has no structure for.
+struct UnplacedFeature {
+  std::string name;                     // "shaderFloat16"
+  std::vector<std::string> structures;  // those that can hold it, each of which suffices
+};
+
+/// Sets the features of `requirements` in an application's chain for VkDeviceCreateInfo::pNext, in
+/// the structures of single features and in those of Vulkan 1.1, 1.2 and 1.3. Features that are set
+/// already stay. Returns those for which the chain has no structure: the application adds one and
+/// calls this again, or does without. Requirements::extensions must be enabled too. Throws
+/// SettingError where `features` is null.
+MULCIBER_API std::vector<UnplacedFeature> enable(const Requirements& requirements,
+                                                 VkPhysicalDeviceFeatures2* features);
 
 /// A part of a task that is recorded or submitted at once.
 struct FrameSlice {
@@ -98,8 +112,9 @@ struct FrameStep {
 };
 
 /// Work on a device that runs in slices, a little in every frame. The constructor allocates memory,
-/// builds programs and compiles pipelines. Later calls do not allocate, compile or wait, unless
-/// they say so. Work may be cut inside layers; where it is cut changes no bit of the result.
+/// builds programs and compiles pipelines. Later calls do not allocate device memory, compile or
+/// wait, unless they say so. Work may be cut inside layers; where it is cut changes no bit of the
+/// result.
 ///
 /// A task runs in one of two ways, and may change from one to the other while none of its slices is
 /// under way; SettingError otherwise:
@@ -125,7 +140,9 @@ class MULCIBER_API FrameTask {
   /// that waits for earlier compute shaders and transfers, and ends with one that makes its writes
   /// visible to compute shaders, transfers and the CPU: no other barrier is needed. It binds a
   /// compute pipeline and its descriptors, sets push constants, and writes timestamps into queries
-  /// of its own, by which completed() corrects the estimates of later slices.
+  /// of its own, by which completed() corrects the estimates of later slices. After a task's first
+  /// call no CPU memory is allocated, except where more than 16 slices are under way, and where a
+  /// model whose layers all have sliding windows gives back pages of its cache.
   FrameSlice record(VkCommandBuffer commands, double budget_us);
   static FrameBorders borders();
   /// Tells the task that slices up to this number have ended, which the application knows by a

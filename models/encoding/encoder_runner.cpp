@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "models/adapters/adapters.h"
 #include "models/core/batching.h"
+#include "models/core/trim_memory.h"
 #include "models/core/vocabulary_check.h"
 #include "mulciber/error.h"
 #include "runtime/public_devices.h"
@@ -128,12 +129,7 @@ void EncoderRunner::fit(TokenizedInput& input, uint32_t most, bool truncate,
 }
 
 uint64_t EncoderRunner::trim() {
-  device->require_alive();
-  Allocator& memory = device->memory();
-  const uint64_t reserved = memory.reserved();
-  encoder->trim();
-  memory.trim();
-  return reserved - std::min(reserved, memory.reserved());  // another thread may take some
+  return trim_memory(*device, [&] { encoder->trim(); });
 }
 
 void EncoderRunner::begin(size_t texts) {

@@ -101,28 +101,26 @@ EncodingPass::EncodingPass(Device& device, const TextEncoderNetwork& network,
   copy_ = device.memory().allocate(vector_.bytes(), MemoryUsage::kReadback);
 }
 
-std::optional<Stage> EncodingPass::next() {
-  if (given_ == stages()) return std::nullopt;
+bool EncodingPass::next(Stage& stage) {
+  if (given_ == stages()) return false;
   const bool first = ++given_ == 1;
-  Stage stage;
-  if (first) stage.updates.push_back({control_.view(), words_.words()});
+  if (first) stage.update(control_.view(), words_.words());
   if (first && embeddings_) {
     BufferView to = table_.view();
     to.size = embeddings_->size;
     stage.copies.push_back({*embeddings_, to});
     // The remaining rows are zeros, because uninitialized memory could hold NaN.
     const uint64_t rest = table_.view().size - to.size;
-    if (rest > 0) {
-      stage.updates.push_back(
-          {part_of(table_.view(), to.size, rest), std::vector<uint32_t>(rest / sizeof(uint32_t))});
-    }
-    return stage;
+    if (rest > 0)
+      stage.update(part_of(table_.view(), to.size, rest),
+                   std::vector<uint32_t>(rest / sizeof(uint32_t)));
+    return true;
   }
   stage.program = &*program_;
   BufferView from = program_->view(vector_);
   from.size = vector_.bytes();
   stage.copies.push_back({from, copy_.view()});
-  return stage;
+  return true;
 }
 
 PaddedRows EncodingPass::vector() const {

@@ -41,7 +41,7 @@ class EncodingPass : public StageSource {
                                             EncoderOutput output, bool normalized,
                                             bool from_embeddings);
 
-  std::optional<Stage> next() override;
+  bool next(Stage& stage) override;
   void ended(uint64_t stages) override { ended_ = stages; }
   bool done() const override { return ended_ == stages(); }
 

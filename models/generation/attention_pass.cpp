@@ -50,15 +50,18 @@ std::vector<uint32_t> pass_lengths(uint32_t least, uint32_t most) {
 void AttentionPass::begin(Program& program, const BufferView& control, const ControlWords& words,
                           AttentionLayers layers) {
   program_ = &program;
-  update_ = {control, words.words()};
+  control_ = control;
+  words_ = words.words();
   layers_ = std::move(layers);
   given_ = ended_ = false;
 }
 
-std::optional<Stage> AttentionPass::next() {
-  if (given_) return std::nullopt;
+bool AttentionPass::next(Stage& stage) {
+  if (given_) return false;
   given_ = true;
-  return Stage{.updates = {update_}, .program = program_};
+  stage.update(control_, words_);
+  stage.program = program_;
+  return true;
 }
 
 }  // namespace mulciber

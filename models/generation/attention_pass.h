@@ -50,7 +50,7 @@ std::vector<uint32_t> pass_lengths(uint32_t least, uint32_t most);
 /// A single stage that runs one program, which nobody else may use meanwhile.
 class AttentionPass : public StageSource {
  public:
-  std::optional<Stage> next() override;
+  bool next(Stage& stage) override;
   void ended(uint64_t) override { ended_ = true; }
   bool done() const override { return ended_; }
 
@@ -67,7 +67,8 @@ class AttentionPass : public StageSource {
 
  private:
   Program* program_ = nullptr;
-  BufferUpdate update_;
+  BufferView control_;
+  std::vector<uint32_t> words_;  // of control
   AttentionLayers layers_;
   bool given_ = false, ended_ = false;
 };

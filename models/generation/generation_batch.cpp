@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/adapters/adapters.h"
+#include "models/core/trim_memory.h"
 #include "mulciber/error.h"
 
 namespace mulciber {
@@ -61,14 +62,11 @@ GeneratorDescription GenerationBatch::describe() const {
 }
 
 uint64_t GenerationBatch::trim() {
-  device->require_alive();
-  Allocator& memory = device->memory();
-  const uint64_t reserved = memory.reserved();
-  scorer.reset();
-  slots->trim();
-  if (draft_model) draft_model->trim();
-  memory.trim();
-  return reserved - std::min(reserved, memory.reserved());  // another thread may take some
+  return trim_memory(*device, [&] {
+    scorer.reset();
+    slots->trim();
+    if (draft_model) draft_model->trim();
+  });
 }
 
 }  // namespace mulciber

@@ -150,15 +150,12 @@ void SequenceSlots::push_pass(const RowsPass& pass) {
     push(state_.layout().last.word, state_.layout().state.history.word);
 }
 
-std::vector<BufferUpdate> SequenceSlots::take_updates(const RowsPass& pass) {
+void SequenceSlots::take_updates(const RowsPass& pass, Stage& stage) {
   push_pass(pass);
-  std::vector<BufferUpdate> updates;
-  for (const auto& [first, end] : changes_) {
-    const auto words = std::span(state_.words().words()).subspan(first, end - first);
-    updates.push_back({state_.control(first, end), {words.begin(), words.end()}});
-  }
+  const std::span words(state_.words().words());
+  for (const auto& [first, end] : changes_)
+    stage.update(state_.control(first, end), words.subspan(first, end - first));
   changes_.clear();
-  return updates;
 }
 
 Program& SequenceSlots::prepare(const RowsPass& pass) {
@@ -233,19 +230,18 @@ RowsPass SequenceSlots::begin_feed(uint32_t slot, uint32_t count, bool chooses,
   if (!reserve(slot, count)) refuse_room();
   RowsPass pass = feed_pass(slot, held, count, chooses, with);
   const uint32_t tokens = pass.pass.length;
-  const GivenPart part = given_part(given, state_.network().width(), held, count, tokens,
-                                    state_.layout().own_rows(), 1 / state_.network().stream_scale);
+  GivenPart part;
+  if (!given.empty())
+    part = given_part(given, state_.network().width(), held, count, tokens,
+                      state_.layout().own_rows(), 1 / state_.network().stream_scale);
   pass.pass.mixed = !part.values.empty();
   const ControlArray<uint32_t> fed = part_of(state_.layout(), slot, 1).fed_ids(0, tokens);
-  std::vector<uint32_t> ids;
   if (with.from_rows) {
     // Padding tokens take the last embedding too: other rows may hold NaN.
-    for (uint32_t i = 0; i < tokens; ++i) ids.push_back(std::min(i, count - 1));
+    for (uint32_t i = 0; i < tokens; ++i) state_.words().set(fed, i, std::min(i, count - 1));
   } else {
-    const auto known = state_.words().values(state.history_of(slot).part(held, count));
-    ids.assign(known.begin(), known.end());
+    state_.words().set(fed, state_.words().values(state.history_of(slot).part(held, count)));
   }
-  state_.words().set(fed, ids);
   if (pass.pass.mixed) {
     state_.words().set(*state_.layout().given, part.numbers);
     settle();

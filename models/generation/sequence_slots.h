@@ -122,15 +122,15 @@ class SequenceSlots {
     bool from_rows = false, states = false;
   };
   /// Begin feed() or step() of one sequence: the pass is run by the caller, behind the updates that
-  /// the next call of take_updates() returns.
+  /// the next call of take_updates() adds.
   RowsPass begin_feed(uint32_t slot, uint32_t count, bool chooses, std::span<const GivenRows> given,
                       const TaskPass& with);
   /// The pass of feed() behind `held` tokens, and that of a step of one sequence.
   RowsPass feed_pass(uint32_t slot, uint32_t held, uint32_t count, bool chooses,
                      const TaskPass& with) const;
   RowsPass step_pass(uint32_t slot, const TaskPass& with) const;
-  /// What control needs on the device before a pass.
-  std::vector<BufferUpdate> take_updates(const RowsPass& pass);
+  /// Adds to a stage what control needs on the device before a pass.
+  void take_updates(const RowsPass& pass, Stage& stage);
   /// End them, once the pass has ended. Returns the choice of one that chooses.
   Choice end_feed(const RowsPass& pass, uint32_t slot, uint32_t count);
   Choice end_step(const RowsPass& pass, uint32_t slot) { return take_choice(pass, slot); }

@@ -122,11 +122,12 @@ void SequenceTask::take_outputs(Stage& stage, const RowsPass& pass, uint64_t num
     copy_rows(stage, view(&PassTensors::states), outputs_.states, position, tokens);
 }
 
-Stage SequenceTask::feed_stage() {
+void SequenceTask::feed_stage(Stage& stage) {
   const Feed feed = next_feed(taken_);
   fed_ = feed.tokens;
   feed_ = slots_->begin_feed(0, fed_, feed.chooses, {}, kind(feed));
-  Stage stage = {.updates = slots_->take_updates(feed_), .program = &slots_->built(feed_).program};
+  slots_->take_updates(feed_, stage);
+  stage.program = &slots_->built(feed_).program;
   take_outputs(stage, feed_, 0, taken_, fed_);
   if (feed.rows) {
     const uint64_t bytes = fed_ * slots_->state().network().width() * sizeof(float);
@@ -134,29 +135,29 @@ Stage SequenceTask::feed_stage() {
   }
   taken_ += fed_;
   ++passes_;
-  return stage;
 }
 
-Stage SequenceTask::step_stage() {
-  Stage stage = {.updates = {}, .program = &slots_->built(step_).program};
+void SequenceTask::step_stage(Stage& stage) {
+  stage.program = &slots_->built(step_).program;
   // Nothing but a mask changes between steps: pages were reserved before the first of them.
-  if (request_.grammar) stage.updates = slots_->take_updates(step_);
+  if (request_.grammar) slots_->take_updates(step_, stage);
   ++steps_;
   take_outputs(stage, step_, steps_, request_.prompt.size() + steps_ - 1, 1);
-  return stage;
 }
 
-std::optional<Stage> SequenceTask::next() {
-  if (stopped_) return std::nullopt;
+bool SequenceTask::next(Stage& stage) {
+  if (stopped_) return false;
   if (taken_ < request_.prompt.size()) {
     // One pass is under way at a time: where it does not end, the tokens before it stay.
-    if (passes_ > ended_) return std::nullopt;
-    return feed_stage();
+    if (passes_ > ended_) return false;
+    feed_stage(stage);
+    return true;
   }
   const uint64_t ahead = passes_ + steps_ - std::max(ended_, passes_);
-  if (steps_ + 1 >= request_.max_new_tokens || ahead >= kAhead) return std::nullopt;
-  if (request_.grammar && ended_ < passes_ + steps_) return std::nullopt;
-  return step_stage();
+  if (steps_ + 1 >= request_.max_new_tokens || ahead >= kAhead) return false;
+  if (request_.grammar && ended_ < passes_ + steps_) return false;
+  step_stage(stage);
+  return true;
 }
 
 template <typename Call>

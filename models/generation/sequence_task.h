@@ -62,7 +62,7 @@ class SequenceTask : public StageSource {
                const SequenceOutputs& outputs = {});
   ~SequenceTask() override;
 
-  std::optional<Stage> next() override;
+  bool next(Stage& stage) override;
   void ended(uint64_t stages) override;
   bool done() const override { return done_; }
   /// Stages that were given and have not ended count as not begun.
@@ -86,8 +86,8 @@ class SequenceTask : public StageSource {
   /// Builds the programs of all passes over the prompt: stages of a frame must not build any.
   void build();
   SequenceSlots::TaskPass kind(const Feed& feed) const;
-  Stage feed_stage();
-  Stage step_stage();
+  void feed_stage(Stage& stage);
+  void step_stage(Stage& stage);
   /// Adds the copies of the logits that choice `number` is made from, and of the states of the
   /// pass's tokens, the first of which stands at `position`.
   void take_outputs(Stage& stage, const RowsPass& pass, uint64_t number, uint64_t position,

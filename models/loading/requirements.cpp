@@ -96,4 +96,18 @@ Requirements requirements(const ApplicationPhysicalDevice& application, const Op
   return r;
 }
 
+std::vector<UnplacedFeature> enable(const Requirements& requirements,
+                                    VkPhysicalDeviceFeatures2* features) {
+  if (!features)
+    throw SettingError("enable()", "was given no chain of features",
+                       "give the VkPhysicalDeviceFeatures2 that begins it");
+  std::vector<UnplacedFeature> unplaced;
+  if (!requirements.features) return unplaced;  // of a device that cannot be used
+  for (const FeatureEntry* entry : set_features(read_features(*requirements.features), *features)) {
+    unplaced.push_back({entry->name, {entry->own.structure}});
+    if (entry->core.exists()) unplaced.back().structures.emplace_back(entry->core.structure);
+  }
+  return unplaced;
+}
+
 }  // namespace mulciber

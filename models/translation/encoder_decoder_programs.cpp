@@ -1,6 +1,6 @@
 #include "models/translation/encoder_decoder_programs.h"
 
-#include <cstring>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -184,13 +184,11 @@ SearchStep& SearchPrograms::step_of(Device& device, const EncoderDecoderNetwork&
   return fewer.emplace(items, std::move(step)).first->second;
 }
 
-BufferUpdate SearchPrograms::output_bias_update(std::span<const uint32_t> banned) const {
-  std::vector<float> values = output_bias_values;
-  for (uint32_t id : banned) values[id] = kBannedLogit;
-  BufferUpdate update = {output_bias.view(), std::vector<uint32_t>(values.size())};
-  update.to.size = values.size() * sizeof(float);
-  std::memcpy(update.words.data(), values.data(), update.to.size);
-  return update;
+std::vector<uint32_t> SearchPrograms::output_bias_words(std::span<const uint32_t> banned) const {
+  std::vector<uint32_t> words;
+  for (const float value : output_bias_values) words.push_back(std::bit_cast<uint32_t>(value));
+  for (const uint32_t id : banned) words[id] = std::bit_cast<uint32_t>(kBannedLogit);
+  return words;
 }
 
 PassProgram::PassProgram(Device& device, const EncoderDecoderNetwork& network,

@@ -51,7 +51,7 @@ struct SearchPrograms {
   /// Encodes the sources in the control of `all` to the kept tensors.
   Program& encode_whole(Device& device, const EncoderDecoderNetwork& network);
   /// The contents of output_bias with which these ids are not chosen.
-  BufferUpdate output_bias_update(std::span<const uint32_t> banned) const;
+  std::vector<uint32_t> output_bias_words(std::span<const uint32_t> banned) const;
 
  private:
   /// The kept buffers as tensors for the items of a shape.

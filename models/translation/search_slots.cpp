@@ -76,8 +76,8 @@ SearchSlots::SearchSlots(Device& device, const EncoderDecoderNetwork& network,
   write_heads(control_, step_->layout, network_, head_masks_);
   initialize_search(control_, step_->beam, settings_, 0);
   if (step_->shape.masked_output) {
-    const BufferUpdate bias = programs_->output_bias_update(settings_.banned);
-    upload(device_, bias.to, std::as_bytes(std::span(bias.words)));
+    const std::vector<uint32_t> bias = programs_->output_bias_words(settings_.banned);
+    upload(device_, programs_->output_bias.view(), std::as_bytes(std::span(bias)));
   }
 }
 

@@ -12,23 +12,24 @@ SearchTask::SearchTask(Device& device, std::shared_ptr<SearchPrograms> programs,
     copies_.push_back(device.memory().allocate(programs_->control.size(), MemoryUsage::kReadback));
 }
 
-std::optional<Stage> SearchTask::next() {
+bool SearchTask::next(Stage& stage) {
   const bool encodes = stages_given_ == 0;
   const uint64_t steps = stages_given_ - (encodes ? 0 : 1);
-  if (finished_ || steps >= settings_.max_new_tokens) return std::nullopt;
-  if (!encodes && steps - steps_ended_ >= kAhead) return std::nullopt;
+  if (finished_ || steps >= settings_.max_new_tokens) return false;
+  if (!encodes && steps - steps_ended_ >= kAhead) return false;
   ++stages_given_;
   if (encodes) {
-    Stage stage = {.updates = {{programs_->control.view(), control_.words()}},
-                   .program = &*programs_->encode};
+    stage.update(programs_->control.view(), control_.words());
     if (programs_->all.shape.masked_output)
-      stage.updates.push_back(programs_->output_bias_update(settings_.banned));
-    return stage;
+      stage.update(programs_->output_bias.view(), programs_->output_bias_words(settings_.banned));
+    stage.program = &*programs_->encode;
+    return true;
   }
   BufferView from = programs_->control.view();
   from.size = programs_->all.words * sizeof(uint32_t);
-  return Stage{.program = &*programs_->all.program,
-               .copies = {{from, copies_[steps % kAhead].view()}}};
+  stage.program = &*programs_->all.program;
+  stage.copies.push_back({from, copies_[steps % kAhead].view()});
+  return true;
 }
 
 void SearchTask::ended(uint64_t stages) {

@@ -19,7 +19,7 @@ class SearchTask : public StageSource {
   SearchTask(Device& device, std::shared_ptr<SearchPrograms> programs, ControlWords control,
              const GenerationSettings& settings);
 
-  std::optional<Stage> next() override;
+  bool next(Stage& stage) override;
   void ended(uint64_t stages) override;
   bool done() const override { return done_; }
 

@@ -33,7 +33,7 @@ namespace {
 /// The stages of a text without tokens: none.
 class NoStages : public StageSource {
  public:
-  std::optional<Stage> next() override { return std::nullopt; }
+  bool next(Stage&) override { return false; }
   void ended(uint64_t) override {}
   bool done() const override { return true; }
 };

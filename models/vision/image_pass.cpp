@@ -1,5 +1,7 @@
 #include "models/vision/image_pass.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "models/core/vector_cosines.h"
@@ -47,20 +49,19 @@ ImagePass::ImagePass(Device& device, const VisionTowerNetwork& network, const Vi
   copy_ = device.memory().allocate(vector_.bytes(), MemoryUsage::kReadback);
 }
 
-std::optional<Stage> ImagePass::next() {
-  if (given_ == stages()) return std::nullopt;
+bool ImagePass::next(Stage& stage) {
+  if (given_ == stages()) return false;
   const bool first = ++given_ == 1;
-  Stage stage;
   if (first && from_) {
     stage.copies.push_back({*from_, pixels_.view()});
-    return stage;
+    return true;
   }
-  if (!from_) stage.updates.push_back({pixels_.view(), std::move(words_)});
+  if (!from_) stage.update(pixels_.view(), std::exchange(words_, {}));
   stage.program = &*program_;
   BufferView from = program_->view(vector_);
   from.size = vector_.bytes();
   stage.copies.push_back({from, copy_.view()});
-  return stage;
+  return true;
 }
 
 PaddedRows ImagePass::vector() const {

@@ -35,7 +35,7 @@ class ImagePass : public StageSource {
   ImagePass(Device& device, const VisionTowerNetwork& network, const VisionTower& tower,
             std::shared_ptr<const Tensor> first, const ImageStart& start);
 
-  std::optional<Stage> next() override;
+  bool next(Stage& stage) override;
   void ended(uint64_t stages) override { ended_ = stages; }
   bool done() const override { return ended_ == stages(); }
 

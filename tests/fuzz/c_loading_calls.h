@@ -191,6 +191,20 @@ struct LoadingCalls {
     MulciberDevice* device = nullptr;
     r.devices.add(r.made(mulciber_adopt_device(r.context(), r.in.or_null(&info), &device), device));
   }
+  static void enable(Run& r) {
+    VkPhysicalDeviceVulkan12Features own{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceFeatures2 chain{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    if (r.in.flag()) chain.pNext = &own;
+    MulciberRequirements asked = r.l.vulkan.asked;
+    asked.size = r.in.size_of<MulciberRequirements>();
+    if (r.in.rarely()) asked.features = nullptr;
+    uint32_t count = 0;
+    const MulciberUnplacedFeature* unplaced = nullptr;
+    r.told(mulciber_enable_features(r.context(), r.in.or_null(&asked), r.in.or_null(&chain),
+                                    r.in.or_null(&count), r.in.or_null(&unplaced)));
+    for (uint32_t i = 0; unplaced && i < count; ++i)
+      require(unplaced[i].structure_count > 0, "a structure that can hold a feature");
+  }
   static void ask(Run& r) {
     auto found = r.in.structure<MulciberRequirements>();
     auto report = r.in.structure<MulciberDeviceReport>();
@@ -201,7 +215,7 @@ struct LoadingCalls {
     size_t size = cache.size();
     MulciberDevice* device = r.devices.pick(r.in);
     const auto* given = r.load_info(info);
-    switch (r.in.byte() % 4) {
+    switch (r.in.byte() % 5) {
       case 0:
         physical.size = r.in.size_of<MulciberPhysicalDevice>();
         if (r.in.rarely()) physical.api_version = VK_API_VERSION_1_0;
@@ -212,7 +226,8 @@ struct LoadingCalls {
       case 2:
         return r.told(mulciber_pipeline_cache(r.context(), device, r.in.or_null(&size),
                                               r.in.or_null(cache.data())));
-      default: return r.told(mulciber_borders(r.context(), r.in.or_null(&borders)));
+      case 3: return r.told(mulciber_borders(r.context(), r.in.or_null(&borders)));
+      default: return enable(r);
     }
   }
   static void warm(Run& r) {

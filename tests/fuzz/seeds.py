@@ -232,7 +232,7 @@ put("c_interface", "texts", call("translate", [0], "iron", "", [0] * 15, [1, 0, 
     call("text_tokens", [0], "iron", [0] * 20) + call("embed_texts", [0], "iron", "A", [0] * 14, [2, 0, 0, 0]) + call("describe_texts", [0] * 9) +
     TRANSLATION + call("run", [0] * 4) + call("wait_for", [0] * 4))
 put("c_interface", "devices", call("adopt", "", [0, 0, 0]) + call("adopt", "cache", [15, 0, 0]) + call("adopt", "", [10, 0, 0]) +
-    b"".join(call("ask", [0] * 13, [which], [0] * 5) for which in range(4)) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
+    b"".join(call("ask", [0] * 13, [which], [0] * count) for which, count in enumerate((6, 2, 3, 2, 8))) + call("warm", [0] * 11) + call("prewarm", [0, 0, 3, 0]))
 
 
 def quoted(word):

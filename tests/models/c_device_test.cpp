@@ -131,6 +131,7 @@ TEST_CASE("Options of a device in C reach it, and wrong ones are refused") {
   info.occupancy_priority = 0;
   info.queue_priority = MULCIBER_QUEUE_PRIORITY_LOW;
   info.ignore_verdicts = 1;
+  info.debug_labels = 1;
   REQUIRE(mulciber_create_device(c, &info, &device) == MULCIBER_OK);
   const DeviceDescription same = describe(*open_device({.limits = "shared=16384",
                                                         .ignore_verdicts = true,
@@ -205,4 +206,51 @@ TEST_CASE("The self-test in C counts what the one in C++ counts") {
   CHECK_THAT(context.message(), ContainsSubstring("result: is NULL"));
   CHECK(mulciber_self_test(c, &info, 1e-9, &result, nullptr) == MULCIBER_ERROR_SETTING);
   CHECK_THAT(context.message(), ContainsSubstring("test: is NULL"));
+}
+
+TEST_CASE("Features are enabled in C as in C++") {
+  VulkanApplication application;
+  const Lent lent(application);
+  const Context context;
+  MulciberContext* c = context.handle;
+  MulciberRequirements found = {sizeof(found)};
+  REQUIRE(mulciber_query_requirements(c, &lent.physical, nullptr, nullptr, &found) == MULCIBER_OK);
+  VkPhysicalDeviceVulkan12Features own{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES},
+      twin{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  VkPhysicalDeviceFeatures2 chain{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &own},
+      same{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &twin};
+  const std::vector<UnplacedFeature> expected = enable(application.asked, &same);
+  uint32_t count = 99;
+  const MulciberUnplacedFeature* unplaced = nullptr;
+  REQUIRE(mulciber_enable_features(c, &found, &chain, &count, &unplaced) == MULCIBER_OK);
+  CHECK(own.timelineSemaphore == twin.timelineSemaphore);
+  CHECK(own.bufferDeviceAddress == twin.bufferDeviceAddress);
+  CHECK(own.shaderFloat16 == twin.shaderFloat16);
+  REQUIRE(count == expected.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    CHECK(unplaced[i].size == sizeof(MulciberUnplacedFeature));
+    CHECK(unplaced[i].name == expected[i].name);
+    REQUIRE(unplaced[i].structure_count == expected[i].structures.size());
+    for (uint32_t k = 0; k < unplaced[i].structure_count; ++k)
+      CHECK(unplaced[i].structures[k] == expected[i].structures[k]);
+  }
+  // The requirements hold after the call, which can be made for another chain.
+  CHECK(found.requirements[0].name == application.asked.list[0].name);
+
+  const auto refused = [&](const MulciberRequirements* from, VkPhysicalDeviceFeatures2* to,
+                           uint32_t* of, const MulciberUnplacedFeature** list) {
+    CHECK(mulciber_enable_features(c, from, to, of, list) == MULCIBER_ERROR_SETTING);
+    return context.message();
+  };
+  CHECK_THAT(refused(nullptr, &chain, &count, &unplaced),
+             ContainsSubstring("MulciberRequirements: is NULL"));
+  CHECK(count == 0);
+  CHECK(unplaced == nullptr);
+  CHECK_THAT(refused(&found, nullptr, &count, &unplaced), ContainsSubstring("features: is NULL"));
+  CHECK_THAT(refused(&found, &chain, nullptr, &unplaced),
+             ContainsSubstring("unplaced_count: is NULL"));
+  CHECK_THAT(refused(&found, &chain, &count, nullptr), ContainsSubstring("unplaced: is NULL"));
+  const MulciberRequirements empty = {sizeof(empty)};
+  CHECK_THAT(refused(&empty, &chain, &count, &unplaced),
+             ContainsSubstring("MulciberRequirements::features: is NULL"));
 }

@@ -1,4 +1,4 @@
-# Form: scripts, formatting, long files, links of the documents and Doxygen's pages, for test.sh to source.
+# Form: scripts, formatting, long files, links and code of the documents and Doxygen's pages, for test.sh to source.
 
 # Tables, which may have any length, each with its reason.
 tables=(
@@ -55,6 +55,7 @@ run_scripts() {
   check "Docker's context" docker_context
   check "links of documents" tests/source/links.py
   check "one thing, one name" tests/source/glossary.py
+  check "code of the embedding guide" tests/source/guide_code.py
   check "the C interface as recorded" tools/abi.py
   check "pages of the interface" tools/api_pages.sh --check
   note_long_files

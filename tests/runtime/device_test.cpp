@@ -60,7 +60,8 @@ TEST_CASE("The environment counts where a program asks for it, and nowhere else"
       {"MULCIBER_DEVICE", "no such device"},
       {"MULCIBER_LIMITS", "no-subgroup,no-fp16"},
       {"MULCIBER_CACHE", (folder.path() / "cache").string()},
-      {"MULCIBER_VALIDATE", "1"}};
+      {"MULCIBER_VALIDATE", "1"},
+      {"MULCIBER_DEBUG_LABELS", "1"}};
   std::vector<std::optional<std::string>> before;
   for (const auto& [name, value] : variables) {
     const char* old = std::getenv(name);
@@ -85,6 +86,7 @@ TEST_CASE("The environment counts where a program asks for it, and nowhere else"
   CHECK(asked.limits == "no-subgroup,no-fp16,shared=16384");
   CHECK(asked.cache_folder == (folder.path() / "cache").string());
   CHECK(asked.validate);
+  CHECK(asked.debug_labels);
   CHECK(given.device == "0");
   CHECK(given.cache_folder == folder.path().string());
 }

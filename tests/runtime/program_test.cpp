@@ -133,6 +133,45 @@ TEST_CASE("Hazards follow from byte ranges") {
   CHECK_FALSE(tracker.conflicts({range(256, 256, Access::kRead)}));
 }
 
+TEST_CASE("Every part of a program has the barriers that its hazards ask for, wherever it begins") {
+  Device& device = tests::shared_device();
+  ProgramBuilder builder(device, "sums");
+  const Tensor x = builder.activation(Shape{256});
+  builder.keep_from_start(x);
+  const Tensor a = add(builder, x, x), b = add(builder, x, x), c = add(builder, a, b),
+               d = add(builder, b, b), e = add(builder, x, d), f = add(builder, c, e);
+  builder.keep(add(builder, f, a));
+  Program program = builder.build();
+  Recording& recording = program.recording();
+  const size_t count = program.nodes().size();
+  REQUIRE(count == 7);
+  const VkCommandBuffer commands = device.allocate_command_buffer();
+  for (size_t first = 0; first < count; ++first) {
+    for (size_t last = first + 1; last <= count; ++last) {
+      size_t barriers = 1;  // each part begins with one
+      HazardTracker hazards;
+      for (size_t i = first; i < last; ++i) {
+        std::vector<ResolvedUse> uses;
+        for (const BufferUse& use : program.nodes()[i].buffers)
+          uses.push_back({program.view(use.tensor), use.access});
+        if (hazards.conflicts(uses)) {
+          ++barriers;
+          hazards.clear();
+        }
+        hazards.note(uses);
+      }
+      const size_t before = recording.barrier_count();
+      VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+      device.check(device.vk().vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
+      recording.record(commands, first, last);
+      device.check(device.vk().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+      INFO("nodes " << first << " to " << last);
+      CHECK(recording.barrier_count() - before == barriers);
+    }
+  }
+  device.free_command_buffers({&commands, 1});
+}
+
 TEST_CASE("A wrong shape is refused with the layer's name") {
   Device& device = tests::shared_device();
   ProgramBuilder builder(device, "broken");

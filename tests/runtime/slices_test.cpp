@@ -1,7 +1,6 @@
 // How slices fill a budget: the expected times of dispatches, and how timestamps correct them.
 #include "runtime/slices.h"
 
-#include <optional>
 #include <string_view>
 
 #include "ops/elementwise.h"
@@ -17,10 +16,11 @@ namespace {
 class Runs : public StageSource {
  public:
   Runs(Program& program, uint64_t count) : program_(program), count_(count) {}
-  std::optional<Stage> next() override {
-    if (given_ == count_) return std::nullopt;
+  bool next(Stage& stage) override {
+    if (given_ == count_) return false;
     ++given_;
-    return Stage{.program = &program_};
+    stage.program = &program_;
+    return true;
   }
   void ended(uint64_t stages) override { ended_ = stages; }
   bool done() const override { return ended_ == count_; }

@@ -75,6 +75,15 @@ typedef struct MulciberDeviceInfo {
    * memory of lower priority is evicted first when device memory is short. */
   float memory_priority;
   float occupancy_priority; /* up to 1; 0: Vulkan's default, 0.5; see DeviceOptions */
+  /* Name the dispatches of each layer for RenderDoc and other debuggers: costs CPU time in every
+   * command buffer. Has no effect where VK_EXT_debug_utils is not enabled on the instance. */
+  MulciberBool debug_labels;
+  /* The application's, in place of one of the library's: never destroyed, not externally
+   * synchronized, and given without `pipeline_cache`. VK_NULL_HANDLE: none. */
+  VkPipelineCache pipeline_cache_handle;
+  /* Passed to every Vulkan call on the device that creates, allocates, destroys or frees; NULL:
+   * none. Copied; called from every thread that uses the device or compiles pipelines. */
+  const VkAllocationCallbacks* allocation_callbacks;
 } MulciberDeviceInfo;
 
 /* Wraps the application's device. The VkDevice must outlive everything made from it. */

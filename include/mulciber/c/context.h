@@ -44,8 +44,9 @@ typedef struct MulciberApplicationBuffer MulciberApplicationBuffer;
 /* Version of the linked library, in the form "1.2.3"; MULCIBER_VERSION is that of the headers. */
 MULCIBER_API const char* mulciber_version(void);
 
-/* Whether the linked library has a function, such as "mulciber_discard". For programs that run
- * with libraries older than their headers. */
+/* Whether the linked library has a function, such as "mulciber_discard", for programs that run with
+ * libraries older than their headers; or a part that a build may leave out: "audio" (sound files),
+ * "images" (PNG, JPEG or WebP files), "self-test". */
 MULCIBER_API MulciberBool mulciber_supports(const char* name);
 MULCIBER_API MulciberStatus mulciber_create_context(MulciberContext** context);
 MULCIBER_API void mulciber_destroy_context(MulciberContext* context);

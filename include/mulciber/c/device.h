@@ -57,7 +57,8 @@ typedef struct MulciberOpenDeviceInfo {
   MulciberBool set_occupancy_priority; /* use occupancy_priority; otherwise Vulkan's default, 0.5 */
   float occupancy_priority;            /* 0 to 1 */
   double submission_ms;                /* longest expected duration of a submission; 0: 100 */
-  double hang_seconds; /* a longer submission counts as hung; 0: the default of its kind */
+  double hang_seconds;       /* a longer submission counts as hung; 0: the default of its kind */
+  MulciberBool debug_labels; /* name dispatches by layer, for debuggers (VK_EXT_debug_utils) */
 } MulciberOpenDeviceInfo;
 
 /* Opens a device that the library owns. info: may be NULL. */

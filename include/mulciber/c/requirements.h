@@ -41,10 +41,28 @@ typedef struct MulciberRequirements {
 } MulciberRequirements;
 
 /* model: may be NULL. info: how it will be loaded; may be NULL. The returned pointers are valid
- * until the next call with this context. */
+ * until the next call with this context that is not mulciber_enable_features(). */
 MULCIBER_API MulciberStatus mulciber_query_requirements(
     MulciberContext* context, const MulciberPhysicalDevice* physical_device,
     const MulciberModel* model, const MulciberLoadInfo* info, MulciberRequirements* requirements);
+
+/* A feature that a chain has no structure for. */
+typedef struct MulciberUnplacedFeature {
+  uint32_t size;
+  uint32_t structure_count;
+  const char* name;              /* "shaderFloat16" */
+  const char* const* structures; /* names of those that can hold it, each of which suffices */
+} MulciberUnplacedFeature;
+
+/* Sets the features of `requirements` in the application's chain for vkCreateDevice, in structures
+ * of single features and in those of Vulkan 1.1, 1.2 and 1.3; features that are set already stay.
+ * Gives those for which the chain has no structure, in a list that is stepped through by the size
+ * of its elements and valid until the next call with this context. */
+MULCIBER_API MulciberStatus mulciber_enable_features(MulciberContext* context,
+                                                     const MulciberRequirements* requirements,
+                                                     VkPhysicalDeviceFeatures2* features,
+                                                     uint32_t* unplaced_count,
+                                                     const MulciberUnplacedFeature** unplaced);
 
 /* ---- Deprecated names of version 0.1 ---- */
 
