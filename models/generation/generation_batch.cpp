@@ -1,8 +1,6 @@
 // Slots of a generation batch, its description, and memory that it gives back.
 #include "models/generation/generation_batch.h"
 
-#include <algorithm>
-
 #include "models/adapters/adapters.h"
 #include "models/core/trim_memory.h"
 #include "mulciber/error.h"
