@@ -23,7 +23,7 @@ struct ShownVectors {
   std::vector<TextVector> found;
   std::vector<MulciberTextVector> list;
 };
-struct ShownStates {
+struct ShownTextStates {
   std::vector<TextStates> found;
   std::vector<MulciberTextVector> list;
 };
@@ -180,7 +180,7 @@ MulciberStatus mulciber_text_states(MulciberContext* context, MulciberTextEncode
     TextEncoder& by = given_to(encoder, "encoder").encoder;
     const MulciberEmbedInfo info = embed_info(from);
     refuse_ids(info);
-    auto shown = std::make_shared<ShownStates>();
+    auto shown = std::make_shared<ShownTextStates>();
     shown->found = by.states(listed_texts(count, texts, "texts"), embed_options(info));
     for (const TextStates& found : shown->found)
       shown->list.push_back(shown_values(found, found.tokens));

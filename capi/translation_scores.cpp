@@ -9,7 +9,7 @@
 namespace mulciber::c {
 namespace {
 
-struct ShownScores {
+struct ShownTranslationScores {
   std::vector<TranslationScore> found;
   std::vector<std::vector<std::string>> tokens;
   std::vector<std::vector<const char*>> token_lists;
@@ -63,7 +63,7 @@ MulciberStatus mulciber_score_translations(MulciberContext* context, MulciberTra
     given_to(result, "result") = nullptr;
     given_to(scores, "scores") = nullptr;
     Translator& by = given_to(translator, "translator").translator;
-    auto shown = std::make_shared<ShownScores>();
+    auto shown = std::make_shared<ShownTranslationScores>();
     shown->found = translation_scores(
         by, count, sources, targets, optional_of_any_version(info, "MulciberTranslationScoreInfo"));
     for (const TranslationScore& score : shown->found)
