@@ -148,6 +148,15 @@ void SequenceSlots::push_pass(const RowsPass& pass) {
     push(state_.layout().given->word, state_.layout().given->word + pass.pass.length);
   if (std::exchange(changed_, false))
     push(state_.layout().last.word, state_.layout().state.history.word);
+  std::ranges::sort(changes_);
+  size_t merged = 0;
+  for (const auto& [first, end] : changes_) {
+    if (merged > 0 && first <= changes_[merged - 1].second)
+      changes_[merged - 1].second = std::max(changes_[merged - 1].second, end);
+    else
+      changes_[merged++] = {first, end};
+  }
+  changes_.resize(merged);
 }
 
 void SequenceSlots::take_updates(const RowsPass& pass, Stage& stage) {

@@ -260,7 +260,8 @@ class SequenceSlots {
   std::vector<BufferView> memory_of(size_t layer, uint32_t slot, uint32_t tokens) const;
   /// Has words [first, end) of control written to the device before the next pass.
   void push(uint64_t first, uint64_t end) { changes_.emplace_back(first, end); }
-  /// Marks what the next pass needs besides.
+  /// Marks what the next pass needs besides. Then no word is marked twice: two updates of a word
+  /// in one slice would need a barrier between them.
   void push_pass(const RowsPass& pass);
   /// Marks for upload what stands in control of a slot's sequence and does not change from pass to
   /// pass.
