@@ -51,7 +51,7 @@ VKAPI_ATTR void VKAPI_CALL note_barrier(VkCommandBuffer commands, VkPipelineStag
   g_barrier(commands, from, to, flags, barriers, memory, buffers, buffer, images, image);
 }
 
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL noting_device(VkDevice device, const char* name) {
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL labelled_device(VkDevice device, const char* name) {
   const PFN_vkVoidFunction own = g_labelled_device(device, name);
   if (std::string_view(name) == "vkCmdDispatch") {
     g_dispatch = reinterpret_cast<PFN_vkCmdDispatch>(own);
@@ -63,7 +63,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL noting_device(VkDevice device, const ch
   }
   return own;
 }
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL noting_instance(VkInstance instance, const char* name) {
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL labelled_instance(VkInstance instance, const char* name) {
   const PFN_vkVoidFunction own = g_labelled_instance(instance, name);
   if (std::string_view(name) == "vkCmdBeginDebugUtilsLabelEXT")
     return reinterpret_cast<PFN_vkVoidFunction>(note_begin);
@@ -71,7 +71,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL noting_instance(VkInstance instance, co
     return reinterpret_cast<PFN_vkVoidFunction>(note_end);
   if (std::string_view(name) != "vkGetDeviceProcAddr") return own;
   g_labelled_device = reinterpret_cast<PFN_vkGetDeviceProcAddr>(own);
-  return reinterpret_cast<PFN_vkVoidFunction>(noting_device);
+  return reinterpret_cast<PFN_vkVoidFunction>(labelled_device);
 }
 
 /// The device of an application whose commands are noted.
@@ -79,7 +79,7 @@ ApplicationDevice noted(const VulkanApplication& application, bool labels) {
   g_commands.clear();
   ApplicationDevice lent = application.lent();
   g_labelled_instance = lent.physical.get_instance_proc_addr;
-  lent.physical.get_instance_proc_addr = noting_instance;
+  lent.physical.get_instance_proc_addr = labelled_instance;
   lent.debug_labels = labels;
   return lent;
 }
