@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "models/loading/open_files.h"
 #include "models/loading/verify.h"
@@ -160,7 +161,10 @@ TEST_CASE("A given translation scores what decoding it scored, with heads masked
       // A token that the length limit forces adds nothing to the score in decoding.
       if (targets.back().size() == settings.max_new_tokens) targets.back().pop_back();
     }
-    const std::vector<double> scores = model->score(sources, targets, settings.start, factors);
+    std::vector<double> scores;
+    for (const std::vector<double>& tokens :
+         model->score(sources, targets, settings.start, factors))
+      scores.push_back(std::accumulate(tokens.begin(), tokens.end(), 0.0));
     REQUIRE(scores.size() == sources.size());
     for (size_t i = 0; i < scores.size(); ++i) {
       INFO(i << ": " << targets[i].size() << " tokens");
