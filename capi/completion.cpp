@@ -137,9 +137,10 @@ GenerateOptions generate_options(const MulciberGenerateInfo& info,
   for (uint32_t i = 0; i < info.image_count; ++i)
     options.images.push_back(given_to(element_of(info.images, i, "images"), "images").image);
   options.ignore_end = info.ignore_end != 0;
-  for (uint32_t i = 0; i < info.bias_count; ++i)
-    options.logit_bias.emplace_back(element_of(info.bias_ids, i, "bias_ids"),
-                                    element_of(info.biases, i, "biases"));
+  for (uint32_t i = 0; i < info.bias_count; ++i) {
+    const uint32_t id = element_of(info.bias_ids, i, "bias_ids");
+    options.logit_bias.emplace_back(id, element_of(info.biases, i, "biases"));
+  }
   if (info.log_probabilities || info.likeliest > 0) options.log_probabilities = info.likeliest;
   if (info.grammar) options.grammar = info.grammar->grammar;
   options.adapters =

@@ -32,8 +32,9 @@ inline std::vector<std::vector<uint32_t>> listed_sequences(uint32_t count,
                                                            const MulciberIdSequence* list,
                                                            const char* name) {
   std::vector<std::vector<uint32_t>> sequences;
+  if (count > 0) given_to(list, name);
   const auto* at = reinterpret_cast<const char*>(list);
-  for (uint32_t i = 0; i < count; ++i, at += given_to(list, name).size) {
+  for (uint32_t i = 0; i < count; ++i, at += list->size) {
     const auto sequence =
         of_any_version(reinterpret_cast<const MulciberIdSequence*>(at), "MulciberIdSequence");
     sequences.push_back(listed(sequence.count, sequence.ids, "ids"));
