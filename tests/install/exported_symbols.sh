@@ -10,7 +10,7 @@ marked=$(grep -hv '^#' "$headers"/*.h "$headers"/c/*.h | tr '\n' ' ')
 classes=$(grep -oE '(class|struct) MULCIBER_API \w+' <<<"$marked" | awk '{ print $3 }')
 functions=$(grep -oE 'MULCIBER_API [^(;{}]*\(' <<<"$marked" | grep -oE '\w+\($' | tr -d '(')
 versioned=$(nm -D --defined-only -C "$library" | cut -d ' ' -f 3- | grep -v '^MULCIBER_')
-exported=$(sed 's/@@.*//' <<<"$versioned")
+exported=$(cut -d @ -f 1 <<<"$versioned")
 
 failed=0
 of_class() { echo "^((typeinfo|typeinfo name|vtable) for mulciber::$1\$|mulciber::$1::)"; }
