@@ -36,7 +36,7 @@ std::vector<ModelCapability> listed(const CapabilitySet& capabilities) {
   for (const CapabilityRow& row : capability_rows())
     if (capabilities.has(row.capability))
       result.push_back(static_cast<ModelCapability>(row.capability));
-  std::ranges::stable_partition(result, has_own_training);
+  std::stable_partition(result.begin(), result.end(), has_own_training);
   return result;
 }
 
